@@ -15,35 +15,23 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 import skstructured
 from skstructured._cli.files import first_rows, is_large
-from skstructured.checkpoints import HEADER, check_path, load_skops
-
-#: Options that say what is in a file.
-KINDS = "numbers categories dates"
-ABOUT_FILES = f"target delimiter columns order qid choice bad_cells {KINDS}"
+from skstructured.checkpoints import HEADER_MEMBER, check_path, load_skops
 
 #: What `--space` accepts, by the field's words, and other names of these.
-SPACES = ("ordinal", "real", "multiclass", "multilabel", "assignment", "ranking")
+SPACE_OPTIONS = ("ordinal", "real", "multiclass", "multilabel", "assignment", "ranking")
 SPACE_NAMES = {"regression": "real", "simplex": "multiclass", "hypercube": "multilabel"}
 SPACE_NAMES |= {"birkhoff": "assignment", "permutahedron": "ranking"}
 
-#: A column, and a format that may go on after commas, as those of dates and numbers do.
-COLUMN = re.compile(r"(?:^|,)([^,=]*)(?:=([^,]+(?:,(?:[^,=]*%[^,=]*|234\.5|5)(?=,|$))*))?")
 
-#: Why some options would do nothing for items.
-OWN = "is not supported with --qid and --choice, which have their own learners"
-
-#: What both commands do with cells that cannot be read.
-BAD_CELLS = "read cells that should be numbers or dates, and are not, as missing values"
-
-
-def _names(text):
+def _split_names(text):
     """The names that an option lists."""
     return text.split(",")
 
 
 def _formats(text):
     """The formats of the columns that an option lists, None if it has none; some have commas."""
-    return {match[1]: match[2] or None for match in COLUMN.finditer(text)}
+    pattern = r"(?:^|,)([^,=]*)(?:=([^,]+(?:,(?:[^,=]*%[^,=]*|234\.5|5)(?=,|$))*))?"
+    return {match[1]: match[2] or None for match in re.finditer(pattern, text)}
 
 
 def passes(text):
@@ -53,79 +41,86 @@ def passes(text):
 
 def _parser(program, text):
     """A parser that does not wrap its description, and a function that adds an option to it."""
-    made = ArgumentParser(program, None, text, formatter_class=RawDescriptionHelpFormatter)
+    parser = ArgumentParser(program, None, text, formatter_class=RawDescriptionHelpFormatter)
 
     def add(name, metavar, what, **more):
-        made.add_argument(name, metavar=metavar, help=what, **more)
+        parser.add_argument(name, metavar=metavar, help=what, **more)
 
-    return made, add
+    return parser, add
+
+
+def _add_bad_cells(add):
+    """The option of both commands for cells that cannot be read."""
+    what = "read cells that should be numbers or dates, and are not, as missing values"
+    add("--bad-cells", None, what, choices=("missing",))
 
 
 def _learning():
     """The parser of the command that learns."""
-    made, add = _parser("python -m skstructured", __doc__)
+    parser, add = _parser("python -m skstructured", __doc__)
     what = "CSV with a header, JSON lines or Parquet; - is standard input"
     add("file", "FILE", what, nargs="?")
     add("--target", "COL[,COL…]", "target column (default: the last); several for some spaces")
     add("--delimiter", "CHAR", "separator of cells (default: that of the header)")
-    add("--columns", "COL[,COL…]", "feature columns (default: all others)", type=_names)
+    add("--columns", "COL[,COL…]", "feature columns (default: all others)", type=_split_names)
     add("--qid", "COL", "learning to rank: column of the list (query); the target has grades")
     what = "discrete choice: column of the choice set; the target is 1 for the chosen row"
     add("--choice", "COL", what)
     what = "output space (default: multiclass; real if most numbers are distinct)"
-    add("--space", None, what, type=lambda given: SPACE_NAMES.get(given, given), choices=SPACES)
+    add("--space", None, what, type=lambda name: SPACE_NAMES.get(name, name), choices=SPACE_OPTIONS)
     what = "order of ordinal classes that are strings, lowest first: poor,fair,good"
-    add("--order", "A,B[,…]", what, type=_names)
-    add("--bad-cells", None, BAD_CELLS, choices=("missing",))
+    add("--order", "A,B[,…]", what, type=_split_names)
+    _add_bad_cells(add)
     what = "columns of dates, and their formats if not obvious: when=%%d/%%m/%%Y"
     add("--dates", "COL[=FORMAT][,…]", what, type=_formats)
     what = "columns of numbers, also with leading zeros; with decimal commas: size=1.234,5"
     add("--numbers", "COL[=FORMAT][,…]", what, type=_formats)
-    add("--categories", "COL[,COL…]", "columns of codes that look like numbers", type=_names)
+    add("--categories", "COL[,COL…]", "columns of codes that look like numbers", type=_split_names)
     what = "balanced: all classes have the same weight, however rare"
     add("--class-weight", None, what, choices=("balanced",))
     what = "keep the order of the file (the bound needs rows in random order)"
-    made.add_argument("--in-order", action="store_true", help=what)
+    parser.add_argument("--in-order", action="store_true", help=what)
     add("--seed", "N", "seed of shuffling and draws (default: 0)", type=int, default=0)
     add("--save", "FILE", "save the model, for predict and load_checkpoint (needs skops)")
     what = "leave out the mixture of models: quicker, and --save keeps the linear model"
-    made.add_argument("--no-mixture", action="store_true", help=what)
+    parser.add_argument("--no-mixture", action="store_true", help=what)
     what = "passes (epochs) of the saved model (default: auto; the bound is about 1)"
     add("--passes", "N", what, type=passes)
     version = f"skstructured {skstructured.__version__}"
-    made.add_argument("--version", action="version", version=version, help="print the version")
-    return made
+    parser.add_argument("--version", action="version", version=version, help="print the version")
+    return parser
 
 
 def _predicting():
     """The parser of the command that predicts."""
-    made, add = _parser("python -m skstructured predict", inspect.getdoc(_predict))
+    parser, add = _parser("python -m skstructured predict", inspect.getdoc(_run_predict))
     add("MODEL", None, "a model of --save")
-    what = "rows to predict: CSV, JSON lines or Parquet; - is standard input"
-    add("FILE", None, what)
+    add("FILE", None, "rows to predict: CSV, JSON lines or Parquet; - is standard input")
     what = "also print the probabilities of all classes or labels"
-    made.add_argument("--proba", action="store_true", help=what)
+    parser.add_argument("--proba", action="store_true", help=what)
     what = "columns of FILE to print before the predictions, such as an id"
-    add("--keep", "COL[,COL…]", what, type=_names, default=[])
-    add("--bad-cells", None, BAD_CELLS, choices=("missing",))
-    return made
+    add("--keep", "COL[,COL…]", what, type=_split_names, default=[])
+    _add_bad_cells(add)
+    return parser
 
 
 def _check_options(options):
     """Raise a ValueError that names the first option without effect among the others."""
     items, in_parts = options.qid or options.choice, is_large(options.file)
-    digits = options.file is None and options.space not in (None, "multiclass", "ordinal")
+    no_file, no_classes = options.file is None, options.space not in (None, "multiclass", "ordinal")
+    in_files = "target delimiter columns order qid choice bad_cells numbers categories dates"
+    no_items = "is not supported with --qid and --choice, which have their own learners"
     rules = (
         (options.qid, "choice", "is for choices and --qid for grades: use one of them"),
-        (items, "space order class_weight", OWN),
-        (options.space not in (None, "multiclass", "ordinal"), "class_weight", "needs classes"),
+        (items, "space order class_weight", no_items),
+        (no_classes, "class_weight", "needs classes"),
         (options.choice, "no_mixture", "has no effect with --choice, which has no mixture"),
         (in_parts, "passes", "is only supported for files that fit into memory"),
         (in_parts, "qid choice", "needs files that fit into memory: use a part of it"),
         (not options.save, "passes", "is about the model that --save keeps: add --save"),
         (options.space not in (None, "ordinal"), "order", "is only supported for --space ordinal"),
-        (options.file is None, ABOUT_FILES, "needs a FILE"),
-        (digits, "space", f"{options.space} needs a FILE: the digits are classes"),
+        (no_file, in_files, "needs a FILE"),
+        (no_file and no_classes, "space", f"{options.space} needs a FILE: the digits are classes"),
     )
     for holds, names, why in rules:
         for name in names.split() if holds else ():
@@ -138,7 +133,8 @@ def _check_save(path):
     path = check_path(path)
     if path.exists():
         with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file) or HEADER not in zipfile.ZipFile(file).namelist():
+            names = zipfile.ZipFile(file).namelist() if zipfile.is_zipfile(file) else ()
+            if HEADER_MEMBER not in names:
                 raise ValueError(
                     f"--save {path} would overwrite a file that is not a model: move that file."
                 )
@@ -154,7 +150,7 @@ def main(arguments=None):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if argv[:1] == ["predict"]:
-            _predict(_predicting().parse_args(argv[1:]))
+            _run_predict(_predicting().parse_args(argv[1:]))
         else:
             _learn(_learning().parse_args(argv), argv)
         sys.stdout.flush()
@@ -180,7 +176,7 @@ def main(arguments=None):
     return 2
 
 
-def _predict(options):
+def _run_predict(options):
     """Print a prediction for each row of FILE, as CSV with a header.
 
     FILE must have the columns that MODEL was trained on, in any order. Models of --qid print a
@@ -203,12 +199,12 @@ def _learn(options, argv):
     first = first_rows(options)
     if options.save is not None:
         load_skops()  # before the rows are learned
-    lines = _lines(options, argv, first)
+    lines = _screen(options, argv, first)
     for line in lines if options.save is None else _all_at_once(lines):
         print(line, flush=True)
 
 
-def _lines(options, argv, first):
+def _screen(options, argv, first):
     """Yield the lines to print; the table is named before the learners are imported."""
     from skstructured._cli import tables  # takes long: after the errors of files
 
@@ -216,7 +212,7 @@ def _lines(options, argv, first):
     yield from (table.name, "")
     from skstructured._cli import report  # takes long: after the name of the table
 
-    yield from report.lines_of(options, argv, table)
+    yield from report.report_lines(options, argv, table)
 
 
 def _all_at_once(lines):

@@ -24,19 +24,10 @@ import skstructured
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 #: Number of the layout of the file. A higher one is refused.
-FORMAT = 1
+CHECKPOINT_FORMAT = 1
 
 #: The member of the file that has the format and the versions; all others are those of skops.
-HEADER, SCHEMA = "skstructured.json", "schema.json"
-
-#: Bytes that a file may be unpacked to: some, and so many for each of its own.
-SOME, TIMES = 1 << 26, 8
-
-#: Seconds after which a temporary file that nobody writes to is one of a killed process.
-ABANDONED = 3600
-
-#: Kinds of keys of dicts that are read back as they were, besides numbers of numpy.
-KEYS = ("builtins.str", "builtins.int", "builtins.float")
+HEADER_MEMBER = "skstructured.json"
 
 
 class RefusedError(ValueError):
@@ -100,11 +91,6 @@ def save_checkpoint(estimator: object, path: str | os.PathLike[str]) -> None:
     write_whole(check_path(path), _serialized(estimator).getbuffer())
 
 
-#: Types that skops does not trust and models of this package have; scikit-learn's trees do not
-#: check their arrays, and neither do the compiled loops of this package.
-KNOWN = ("numpy.dtype", "sklearn.tree._tree.Tree")
-
-
 def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
@@ -149,35 +135,31 @@ def load_checkpoint(path: str | os.PathLike[str], trusted: Iterable[Any] = ()) -
     --------
     save_checkpoint : Write the file.
     """
-    skops, names, versions = load_skops(), _names_of(trusted), None
+    skops, names, versions = load_skops(), _full_names(trusted), None
     _refuse_special(Path(path))
     with open(path, "rb") as file:
         try:
             versions, schema = _opened(file)
             ours = _ours_in(schema, names, versions["skstructured"])
             if versions["skstructured"] != skstructured.__version__:
-                warnings.warn(
-                    f"{path} was written by skstructured {versions['skstructured']}, and this is "
-                    f"{skstructured.__version__}: further training may give other results.",
-                    UserWarning,
-                    stacklevel=2,
-                )
-            estimator = skops.load(file, trusted=[*names, *ours, *KNOWN])
+                both = f"{versions['skstructured']}, and this is {skstructured.__version__}"
+                text = f"{path} was written by skstructured {both}: further training may differ."
+                warnings.warn(text, UserWarning, stacklevel=2)
+            # Models also have these; trees check their arrays as little as compiled loops do.
+            types = ("numpy.dtype", "sklearn.tree._tree.Tree")
+            estimator = skops.load(file, trusted=[*names, *ours, *types])
         except Warning:
             raise
         except RefusedError as error:
             raise ValueError(f"{path} {error}") from None
         except skops.exceptions.UntrustedTypesFoundException as error:
-            raise ValueError(
-                f"{path} names types that are not trusted. If you know them, pass them as "
-                f"`trusted`. {error}"
-            ) from None
+            remedy = f"If you know them, pass them as `trusted`. {error}"
+            raise ValueError(f"{path} names types that are not trusted. {remedy}") from None
         except Exception as error:  # zipfile and skops have many for damaged files
             by = f", of a file with {versions}" if versions else ""
-            raise ValueError(
-                f"{path} is damaged, cut off, or not a checkpoint of save_checkpoint "
-                f"({type(error).__name__}: {error}{by})."
-            ) from None
+            cause = f"{type(error).__name__}: {error}{by}"
+            damage = "is damaged, cut off, or not a checkpoint of save_checkpoint"
+            raise ValueError(f"{path} {damage} ({cause}).") from None
     return estimator
 
 
@@ -207,21 +189,12 @@ def load_skops():
     return skops.io
 
 
-def write_whole(path, content):
-    """Write bytes to an absolute `path`; a reader finds either the old content or the new.
-
-    They are written into ``.NAME.<32 hex digits>.tmp`` in the same folder. Once the disk has that
-    file, it replaces `path` and gets its permissions. Such files of killed processes are removed
-    after an hour.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; the existing content is kept.
-    """
+def write_whole(path, content, max_age=3600):
+    """Write bytes to an absolute `path`; a reader finds either the old content or the new."""
+    # The bytes go into .NAME.<32 hex digits>.tmp; old ones of killed processes are removed.
     for old in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp"):
         with contextlib.suppress(OSError):  # another process has removed it
-            if time.time() - old.lstat().st_mtime > ABANDONED:
+            if time.time() - old.lstat().st_mtime > max_age:
                 old.unlink()
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
@@ -256,12 +229,12 @@ def _serialized(estimator):
     import sklearn  # takes long
 
     skops, buffer = load_skops(), io.BytesIO()
-    versions = {"format": FORMAT, "skstructured": skstructured.__version__}
+    versions = {"format": CHECKPOINT_FORMAT, "skstructured": skstructured.__version__}
     versions |= {"numpy": np.__version__, "scikit-learn": sklearn.__version__}
     try:
         skops.dump(copy.deepcopy(estimator), buffer)
         with ZipFile(buffer, "a") as file:
-            file.writestr(HEADER, json.dumps(versions, indent=2))
+            file.writestr(HEADER_MEMBER, json.dumps(versions, indent=2))
         _, schema = _opened(buffer)
         _refuse_changed(schema)
         skops.load(buffer, trusted=sorted(_types_in(schema)))
@@ -274,23 +247,27 @@ def _serialized(estimator):
 
 def _opened(file):
     """The versions in a checkpoint, and the description of the object in it."""
-    most = SOME + TIMES * file.seek(0, os.SEEK_END)
+    most = most_unpacked(file.seek(0, os.SEEK_END))
     with ZipFile(file) as members:
         _check_size(sum(info.file_size for info in members.infolist()), most)
-        versions = json.loads(members.read(HEADER))
+        versions = json.loads(members.read(HEADER_MEMBER))
         number, written = versions["format"], versions["skstructured"]
         if type(number) is not int or number < 1 or not isinstance(written, str):
             raise ValueError(f"its header is {versions}")
-        if number > FORMAT:
-            raise RefusedError(
-                f"has the format {number} of skstructured {written}; {skstructured.__version__} "
-                f"reads formats up to {FORMAT}: install a newer version."
-            )
-        schema = json.loads(members.read(SCHEMA))
+        if number > CHECKPOINT_FORMAT:
+            limit = f"{skstructured.__version__} reads formats up to {CHECKPOINT_FORMAT}"
+            what = f"has the format {number} of skstructured {written}"
+            raise RefusedError(f"{what}; {limit}: install a newer version.")
+        schema = json.loads(members.read("schema.json"))
         named = {(node.get("__id__"), node["file"]) for node in _nodes(schema) if "file" in node}
         times = Counter(name for _, name in named)
         _check_size(sum(times[name] * _unpacked(members, name) for name in times), most)
     return versions, schema
+
+
+def most_unpacked(size):
+    """Bytes that a file of this size may be unpacked to."""
+    return (1 << 26) + 8 * size
 
 
 def _check_size(size, most):
@@ -320,14 +297,14 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(node)
 
 
-def _type_of(node: dict[str, Any]) -> str:
+def _type_name(node: dict[str, Any]) -> str:
     """Full name of the type of a described object, or of the function it is."""
     return f"{node.get('__module__')}.{node.get('__class__')}"
 
 
 def _types_in(schema: Any) -> set[str]:
     """Full names of all types and functions in a description."""
-    return {_type_of(node) for node in _nodes(schema)}
+    return {_type_name(node) for node in _nodes(schema)}
 
 
 def _ours_in(schema, trusted, written):
@@ -336,10 +313,8 @@ def _ours_in(schema, trusted, written):
     ours = sorted(name for name in named if name.startswith("skstructured."))
     unknown = [name for name in ours if not _is_class(name)]
     if unknown:
-        raise RefusedError(
-            f"names {unknown}, which are not classes of skstructured {skstructured.__version__}; "
-            f"it was written by {written}."
-        )
+        here = f"classes of skstructured {skstructured.__version__}"
+        raise RefusedError(f"names {unknown}, which are not {here}; it was written by {written}.")
     return ours
 
 
@@ -355,12 +330,13 @@ def _is_class(name):
 
 def _refuse_changed(schema):
     """A ValueError for objects that skops writes, but would read back as something else."""
+    as_written = ("builtins.str", "builtins.int", "builtins.float")  # and numbers of numpy
     for node in _nodes(schema):
-        kind, loader = _type_of(node), node["__loader__"]
+        kind, loader = _type_name(node), node["__loader__"]
         if loader == "DictNode":
-            keys = [_type_of(key) for key in node["key_types"]["content"]]
+            keys = [_type_name(key) for key in node["key_types"]["content"]]
             for key in keys:
-                if key not in KEYS and not _is_number(key):
+                if key not in as_written and not _is_number(key):
                     raise ValueError(f"a dict has a key of the type {key}, not str, int or float")
             if len(keys) != len(node["content"]):
                 raise ValueError("a dict has keys that are written the same, as 1 and '1'")
@@ -377,7 +353,7 @@ def _is_number(name):
     return isinstance(member, type) and issubclass(member, np.generic) and member is not np.bool_
 
 
-def _names_of(trusted):
+def _full_names(trusted):
     """Full names of types and functions that the user trusts."""
     if isinstance(trusted, (str, bytes)) or not hasattr(trusted, "__iter__"):
         raise TypeError(f"trusted must be a sequence of types, functions or str, got {trusted!r}.")

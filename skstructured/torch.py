@@ -88,7 +88,7 @@ def _floats(name, tensor):
     return tensor.detach().cpu().double().numpy()
 
 
-def _labels(y):
+def _to_numpy(y):
     return y.cpu().numpy() if isinstance(y, torch.Tensor) else y
 
 
@@ -182,7 +182,7 @@ class FenchelYoungLoss(_Loss):
         Tensor
             A number, or losses (n,) without a reduction.
         """
-        scores, V = _floats("theta", theta), self.space.encode(_labels(y))
+        scores, V = _floats("theta", theta), self.space.encode(_to_numpy(y))
         if len(scores) != len(V):
             raise ValueError(f"theta has {len(scores)} rows, but y has {len(V)}.")
         mu, values = self._loss.mean_and_value(scores, V)
@@ -194,10 +194,9 @@ class FenchelYoungLoss(_Loss):
         mu, params = self._loss.mean(_floats("theta", theta)), self.regularizer.kernel_params()
         product: Any = JACOBIANS.get(find_oracle(self.space, self.regularizer).kernel)
         if product is None and torch.is_grad_enabled() and theta.requires_grad:
-            raise ValueError(
-                f"The mean of {self.space!r} with {self.regularizer!r} has no Jacobian in closed "
-                "form: pass theta.detach(), or learn by the loss, which has a gradient."
-            )
+            remedy = "pass theta.detach(), or learn by the loss, which has a gradient"
+            mean = f"The mean of {self.space!r} with {self.regularizer!r}"
+            raise ValueError(f"{mean} has no Jacobian in closed form: {remedy}.")
         return _Computed.apply(mu, lambda v: [product(mu, v, params)], theta)
 
     def predict(self, theta: torch.Tensor) -> Any:
@@ -280,7 +279,7 @@ class LabelSequenceLoss(_Loss):
         Tensor
             A number, or losses (n,) without a reduction.
         """
-        codes = self.space.pack([*map(_labels, y)])  # type: ignore[arg-type]
+        codes = self.space.pack([*map(_to_numpy, y)])  # type: ignore[arg-type]
         scores = self._chains(unary, pair, codes.offsets).arrays
         mu, log_z, pairs = batch.marginals(*scores, pairs="each")  # type: ignore[misc]
         batch.check_possible(log_z)

@@ -122,8 +122,8 @@ class Forgets(LeastSquares):
         self.space, self.size = space, 2.0 * size
 
 
-ARGUMENTS = {"check_kernel", "check_gradient", "check_true_outputs_have_the_least_loss"}
-ARGUMENTS |= {"check_copies"}
+ARGUMENTS = {"check_kernel_arguments", "check_gradient", "check_true_outputs_have_the_least_loss"}
+ARGUMENTS |= {"check_copies_of_losses"}
 
 #: A broken loss -> the checks that it fails.
 BROKEN = {
@@ -137,5 +137,5 @@ BROKEN = {
     MeansNothing(): {"check_mean"},
     MeansOneLess(): {"check_mean"},
     NotProbable(): {"check_mean"},
-    Forgets(): {"check_copies"},
+    Forgets(): {"check_copies_of_losses"},
 }

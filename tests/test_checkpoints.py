@@ -32,7 +32,7 @@ from waiting import stream
 import skstructured
 from skstructured import RiskMonitor, SequenceTransformer, checkpoints
 from skstructured._base.component import Component
-from skstructured.checkpoints import HEADER, SCHEMA, load_checkpoint, save_checkpoint
+from skstructured.checkpoints import HEADER_MEMBER, load_checkpoint, save_checkpoint
 from skstructured.experts.hedge import AdaHedge
 
 TRUSTED = [Matern, NearestMean, SpanningTrees, AdaGrad, FTRLProximal]
@@ -87,7 +87,7 @@ def replaced(path, member, content, compression=zipfile.ZIP_STORED):
 
 def rewritten(path, old, new):
     """Replace words in the description of the object in a file."""
-    replaced(path, SCHEMA, members(path)[SCHEMA].replace(old.encode(), new.encode()))
+    replaced(path, "schema.json", members(path)["schema.json"].replace(old.encode(), new.encode()))
 
 
 def array_of(shape):
@@ -115,7 +115,7 @@ def with_large_parts(path):
 def with_many_names(path):
     """Each name of a member would be an array of its own in memory."""
     with zipfile.ZipFile(path) as file:
-        schema = json.loads(file.read(SCHEMA))
+        schema = json.loads(file.read("schema.json"))
         large = max(file.infolist(), key=lambda info: info.file_size).filename
 
     def repeat(node):
@@ -127,15 +127,15 @@ def with_many_names(path):
                 repeat(value)
 
     repeat(schema)
-    replaced(path, SCHEMA, json.dumps(schema).encode())
+    replaced(path, "schema.json", json.dumps(schema).encode())
 
 
 #: Contents of the header, of the description and of an array that no checkpoint has.
 HEADERS = [{"format": wrong, "skstructured": "0.1.0"} for wrong in (-1, 0, True, 1.0, None)]
 HEADERS += [{"format": 1}, {"format": 1, "skstructured": None}, {"skstructured": "0.1.0"}, [1]]
 NODES = [[], {}, 3, {"__loader__": "DictNode"}, {"__loader__": 1}]
-MEMBERS = [(HEADER, json.dumps(wrong).encode()) for wrong in HEADERS]
-MEMBERS += [(SCHEMA, json.dumps(wrong).encode()) for wrong in NODES]
+MEMBERS = [(HEADER_MEMBER, json.dumps(wrong).encode()) for wrong in HEADERS]
+MEMBERS += [("schema.json", json.dumps(wrong).encode()) for wrong in NODES]
 MEMBERS += [(".npy", array_of(shape)) for shape in ((5,), (5, 1), (10**15,))]
 
 #: What a file may be in the place of a checkpoint, and what is said of it.
@@ -145,7 +145,7 @@ DAMAGES = {
     "zip": (other_zip, "cut off, or not a checkpoint"),
     "skops": (lambda path: skops.io.dump(StandardScaler(), path), "cut off, or not a checkpoint"),
     "large member": (
-        lambda path: replaced(path, SCHEMA, b" " * 10**8, zipfile.ZIP_DEFLATED),
+        lambda path: replaced(path, "schema.json", b" " * 10**8, zipfile.ZIP_DEFLATED),
         ".*many times its size",
     ),
     "large parts": (with_large_parts, ".*many times its size"),
@@ -220,12 +220,12 @@ def test_a_search_comes_back(path):
 class TestFiles:
     def test_have_the_format_and_the_versions(self, model, path):
         save_checkpoint(model, str(path))
-        header = json.loads(members(path)[HEADER])
+        header = json.loads(members(path)[HEADER_MEMBER])
         assert header["format"] == 1 and header["skstructured"] == skstructured.__version__
         assert set(header) == {"format", "skstructured", "numpy", "scikit-learn"}
 
     def test_of_a_newer_format_are_refused(self, model, path, monkeypatch):
-        monkeypatch.setattr(checkpoints, "FORMAT", 2)
+        monkeypatch.setattr(checkpoints, "CHECKPOINT_FORMAT", 2)
         save_checkpoint(model, path)
         monkeypatch.undo()
         refused(path, "has the format 2 .* up to 1")
@@ -271,10 +271,10 @@ class TestFiles:
         refused(path, f"is damaged, {told}")
 
     def test_may_be_unpacked_to_several_times_their_size(self, path, monkeypatch):
-        monkeypatch.setattr(checkpoints, "SOME", 0)
+        monkeypatch.setattr(checkpoints, "most_unpacked", lambda size: 8 * size)
         save_checkpoint(StandardScaler().fit([[1.0], [2.0]]), path)
         assert load_checkpoint(path).mean_ == 1.5
-        monkeypatch.setattr(checkpoints, "TIMES", 0)
+        monkeypatch.setattr(checkpoints, "most_unpacked", lambda size: 0)
         refused(path, "is damaged, .*many times its size")
 
     def test_with_sparse_matrices_come_back(self, path):

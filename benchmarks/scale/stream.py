@@ -17,7 +17,7 @@ from benchmarks._common import Results, arguments
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.state import LoopState
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.validation import warm_up
+from skstructured.evaluation.validation import compile_validation
 
 FEATURES, ENTRIES, CLASSES, CHUNK, MILLION = 10**6, 20, 5, 10_000, 10**6
 
@@ -93,7 +93,7 @@ def main():
     args = arguments(__doc__, rows=given)
     stream = Stream(20 * CHUNK if args.quick else args.rows)
     model = OnlineStructuredPredictor(random_state=0)
-    warm_up(model, *stream.chunk(0), range(CLASSES))
+    compile_validation(model, *stream.chunk(0), range(CLASSES))
     with Results(__file__, args) as out:
         watch = Watch(stream)
         given = {"random_state": 0, "classes": range(CLASSES), "progress": watch}

@@ -29,9 +29,5 @@ class _Available:
 
 
 def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a method that exists if ``check(self)`` is true and raises no error.
-
-    Unlike with scikit-learn's decorator of this name, the AttributeError ends with the text of the
-    error that the check raised.
-    """
+    """Decorate a method that exists if ``check(self)`` is true; its error is in the message."""
     return lambda method: _Available(method, check)

@@ -1,55 +1,32 @@
 """Components: parameters as scikit-learn has them, described once, and strings for them."""
 
-import dataclasses
 import functools
 import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, field, make_dataclass
 from itertools import groupby
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-#: ``{FolkloreClassifier: R, lam}`` on lines of its own.
-MARKER = re.compile(r"^( *)\{(\w+): ([\w,\s]+)\}$", re.MULTILINE)
-
-#: Names, perhaps a type, and lines of text below, as numpydoc has them.
-ENTRY = re.compile(r"^([\w, ]+?)(?: : (.+))?\n((?: {4}.+\n?)+)", re.MULTILINE)
-
-DEFAULT = re.compile(r",? ?default=.*")
-
-C = TypeVar("C", bound=type)
+Class = TypeVar("Class", bound=type)
 
 
-def inherit_parameters(*sources: type) -> Callable[[C], C]:
+def inherit_parameters(*sources: type) -> Callable[[Class], Class]:
     """Class decorator: fill in the entries that the docstring takes from other classes.
 
-    In the docstring ``{Source: tol, shuffle}`` stands for the entries of `tol` and `shuffle` in
-    that of ``Source``, be they parameters, attributes or exceptions, with the defaults of the class
-    itself. Indented lines below are appended to the last of them. With ``python -OO`` there are no
-    docstrings, and nothing is filled in.
-
-    Parameters
-    ----------
-    *sources : type
-        The classes named in the markers.
-
-    Returns
-    -------
-    callable
-        The decorator; it stands above `parameters`, whose defaults it reads.
-
-    Raises
-    ------
-    ValueError
-        By the decorator, for names that none of the sources describes.
+    In the docstring ``{Source: tol, shuffle}`` on separate lines stands for the entries of `tol`
+    and `shuffle` in that of ``Source``, with the defaults of the class itself. It stands above
+    `parameters`, whose defaults it reads. Unknown names are a ValueError.
     """
+    marker = r"(?m)^( *)\{(\w+): ([\w,\s]+)\}$"
 
-    def fill(cls: C) -> C:
-        if cls.__doc__ is not None:
-            cls.__doc__ = MARKER.sub(functools.partial(_filled, cls, sources), cls.__doc__)
+    def fill(cls: Class) -> Class:
+        if cls.__doc__ is not None:  # with python -OO there are no docstrings
+            cls.__doc__ = re.sub(marker, functools.partial(_filled, cls, sources), cls.__doc__)
         return cls
 
     return fill
@@ -58,25 +35,22 @@ def inherit_parameters(*sources: type) -> Callable[[C], C]:
 def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     """The entries that stand for a marker, with its indentation."""
     indent, source, listed = marker.groups()
-    described = {
-        name: entry for owner in sources if owner.__name__ == source for name, entry in _read(owner)
-    }
+    owners = [owner for owner in sources if owner.__name__ == source]
+    described = {name: entry for owner in owners for name, entry in _read(owner)}
     names = re.split(r"[,\s]+", listed.strip())
     missing = [name for name in names if name not in described]
     if missing:
         raise ValueError(f"{cls.__name__}: {source} does not describe {', '.join(missing)}.")
     defaults = inspect.signature(cls).parameters
-    texts = [described[name] for name in names]
-    entries = [
-        _entry([name for name, _ in group], kind, text, defaults)
-        for (kind, text), group in groupby(zip(names, texts, strict=True), lambda pair: pair[1])
-    ]
+    groups = groupby(names, described.__getitem__)
+    entries = [_entry([*group], kind, text, defaults) for (kind, text), group in groups]
     return textwrap.indent("".join(entries).rstrip("\n"), indent)
 
 
 def _read(source: type) -> Iterator[tuple[str, tuple[str, str]]]:
     """Pairs of a name, and the type and the text that stand at it in a docstring."""
-    for entry in ENTRY.finditer(inspect.cleandoc(source.__doc__ or "") + "\n"):
+    names_type_and_text = r"(?m)^([\w, ]+?)(?: : (.+))?\n((?: {4}.+\n?)+)"
+    for entry in re.finditer(names_type_and_text, inspect.cleandoc(source.__doc__ or "") + "\n"):
         for name in entry[1].split(", "):
             yield name, (entry[2] or "", entry[3])
 
@@ -87,7 +61,7 @@ def _entry(
     """An entry of names that share a type and a text, with their defaults."""
     values = [defaults[name].default for name in names if name in defaults]
     values = [value for value in values if value is not inspect.Parameter.empty]
-    kind = DEFAULT.sub("", kind)
+    kind = re.sub(",? ?default=.*", "", kind)
     if None in values and kind and "None" not in kind:
         kind += " or None"
     if values:
@@ -127,11 +101,11 @@ def resolve(kind: str, value: Any, shortcuts: Mapping[str, Any], base: type) -> 
     kind : str
         Name of the parameter, for messages.
     value : str or base
-        What was given.
+        The argument.
     shortcuts : dict
         Strings, and the classes that they stand for.
     base : type
-        What an instance must be.
+        The class of instances.
 
     Returns
     -------
@@ -163,31 +137,12 @@ Seed = int | np.random.RandomState | None
 
 
 @dataclass_transform(eq_default=False)
-def parameters(cls: C, *shared: type) -> C:
+def parameters(cls: Class, *shared: type) -> Class:
     """Class decorator: the annotations in the class body are the constructor's parameters.
 
-    The constructor is that of a dataclass, with the same order, defaults and ``KW_ONLY``, and keeps
-    each argument unchanged under its name, as scikit-learn requires. Nothing else of a dataclass is
-    made: defaults are not class attributes, and instances are not dataclasses. Tools such as dask
-    copy and hash a dataclass by its fields, and so without the fitted state. Fields of mixins come
-    first, as in dataclasses; those of estimators are not inherited.
-
-    Parameters
-    ----------
-    cls : type
-        A class without ``__init__`` in its body.
-    *shared : type
-        Classes whose parameters come first, as those of mixins do; see `parameters_with`.
-
-    Returns
-    -------
-    type
-        The class itself.
-
-    Raises
-    ------
-    TypeError
-        If the class defines ``__init__``.
+    The constructor is that of a dataclass, with the same order, defaults and ``KW_ONLY``. Fields of
+    mixins, and of `shared` classes, come first; those of estimators are not inherited. Instances
+    are not dataclasses, because dask copies and hashes these without the fitted state.
 
     Examples
     --------
@@ -202,24 +157,15 @@ def parameters(cls: C, *shared: type) -> C:
     """
     if "__init__" in vars(cls):
         raise TypeError(f"{cls.__name__} must not define a constructor; parameters() makes it.")
-    fields = [
-        (name, kind, vars(cls).get(name, dataclasses.MISSING))
-        for name, kind in inspect.get_annotations(cls).items()
-    ]
-    bare = dataclasses.make_dataclass(
-        cls.__name__,
-        [(name, kind, dataclasses.field(default=default)) for name, kind, default in fields],
-        bases=tuple(
-            vars(base)["_fields"]
-            for base in (*shared, *cls.__mro__[1:])
-            if "_fields" in vars(base) and not issubclass(base, BaseEstimator)
-        ),
-        namespace={"__doc__": cls.__name__},
-        eq=False,
-        repr=False,
-    )
+    kinds = inspect.get_annotations(cls)
+    fields = [(name, kind, vars(cls).get(name, MISSING)) for name, kind in kinds.items()]
+    owners = [base for base in (*shared, *cls.__mro__[1:]) if not issubclass(base, BaseEstimator)]
+    bases = tuple(vars(owner)["_fields"] for owner in owners if "_fields" in vars(owner))
+    specs = [(name, kind, field(default=default)) for name, kind, default in fields]
+    names = {"__doc__": cls.__name__}
+    bare = make_dataclass(cls.__name__, specs, bases=bases, namespace=names, eq=False, repr=False)
     for name, _, default in fields:
-        if default is not dataclasses.MISSING:
+        if default is not MISSING:
             delattr(cls, name)
     cls._fields = bare  # type: ignore[attr-defined]
     cls.__init__ = bare.__init__  # type: ignore[misc]
@@ -228,6 +174,6 @@ def parameters(cls: C, *shared: type) -> C:
     return cls
 
 
-def parameters_with(*shared: type) -> Callable[[C], C]:
+def parameters_with(*shared: type) -> Callable[[Class], Class]:
     """Class decorator: `parameters`, behind those of other classes, which are not bases."""
     return lambda cls: parameters(cls, *shared)

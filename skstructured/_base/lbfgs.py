@@ -1,36 +1,25 @@
 """L-BFGS on smooth convex objectives of weights of any shape."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from skstructured._engine.arrays import Floats
 
+#: The objective and its gradient at weights; whether an iteration with these is the last one.
+Objective: TypeAlias = Callable[[Floats], tuple[float, Floats]]
+Stop: TypeAlias = Callable[[float, Floats], bool]
+Bounds: TypeAlias = tuple[float, float | None] | None
+
 
 def minimize_lbfgs(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    max_iter: int,
-    bounds: tuple[float, float | None] | None = None,
-    **options: Any,
+    function: Objective, start: Floats, max_iter: int, bounds: Bounds = None, **options: Any
 ) -> OptimizeResult:
     """SciPy's result of L-BFGS-B from `start`, its ``x`` in the shape of the start.
 
-    Parameters
-    ----------
-    function : callable
-        The objective and its gradient at weights.
-    start : ndarray
-        Weights to begin with.
-    max_iter : int
-        Most iterations; there are at most 20 evaluations for each.
-    bounds : tuple or None, default=None
-        Lowest and highest value of every weight.
-    **options
-        Of SciPy. By default the last 20 steps are kept, and neither the size of the gradient nor
-        the decrease of the objective stops a run.
+    By default neither the size of the gradient nor the decrease of the objective stops a run.
     """
 
     def evaluate(flat: Floats) -> tuple[float, Floats]:
@@ -45,28 +34,19 @@ def minimize_lbfgs(
     return result
 
 
-#: Steps that are remembered; evaluations of a line search, at most; what a step must gain, and how
-#: flat its end must be, in units of the slope at its begin.
-MEMORY, TRIALS, GAIN, FLAT = 10, 30, 1e-4, 0.9
+class LineSearch(NamedTuple):
+    """What a step must gain, and how flat its end must be, in units of the slope at its start."""
 
-#: Numbers of each vector that is remembered in a block that is read at once.
-BLOCK = 1 << 14
+    n_trials: int = 30
+    gain: float = 1e-4
+    flatness: float = 0.9
 
 
-def minimize_two_loops(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    max_iter: int,
-    is_done: Callable[[float, Floats], bool],
-) -> Floats:
-    """Weights near the minimum, by L-BFGS without bounds.
+LINE_SEARCH = LineSearch()
 
-    Parameters
-    ----------
-    function, start, max_iter
-        As for `minimize_lbfgs`; gradients are overwritten after use.
-    is_done : callable
-        Whether an iteration with this objective and gradient is the last one, for example by a gap.
+
+def minimize_two_loops(function: Objective, start: Floats, max_iter: int, is_done: Stop) -> Floats:
+    """Weights near the minimum, by L-BFGS without bounds; gradients are overwritten after use.
 
     References
     ----------
@@ -80,8 +60,8 @@ def minimize_two_loops(
         if new_point is None:
             break
         step, x, value, after, end = new_point
-        change = np.subtract(after, gradient, out=gradient)
-        memory.add(direction, change, step * (end - slope), step)
+        np.subtract(after, gradient, out=gradient)
+        memory.add(direction, gradient, step * (end - slope), step)
         gradient = after
         if is_done(value, gradient):
             break
@@ -89,20 +69,9 @@ def minimize_two_loops(
 
 
 def minimize_orthant_wise(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    l1: float | Floats,
-    max_iter: int,
-    is_done: Callable[[float, Floats], bool],
+    function: Objective, start: Floats, l1: float | Floats, max_iter: int, is_done: Stop
 ) -> Floats:
-    """Weights near the minimum of a smooth objective plus ``Σ l1 |x|``, many of them exactly 0.
-
-    Parameters
-    ----------
-    function, start, max_iter, is_done
-        As for `minimize_two_loops`, with the gradient of the smooth part alone.
-    l1 : float or ndarray
-        Strengths of the absolute weights, of the shape of the weights or broadcast to it.
+    """Weights near the minimum of a smooth objective, a `function`, plus ``Σ l1 |x|``.
 
     References
     ----------
@@ -139,45 +108,39 @@ def _within_orthant(
     Weights that would change their sign become 0; those of 0 get the sign of the descent.
     """
     signs = np.where(x == 0.0, -np.sign(slope), np.sign(x))
-    for trial in range(TRIALS):
+    for trial in range(LINE_SEARCH.n_trials):
         after = x + 0.5**trial * direction
         after[after * signs <= 0.0] = 0.0
         new_value, gradient = function(after)
-        if new_value <= value + GAIN * np.vdot(slope, after - x) and new_value < value:
+        if new_value < value and new_value <= value + LINE_SEARCH.gain * np.vdot(slope, after - x):
             return after, new_value, gradient
     return None
 
 
 class Memory:
-    """The last steps s and changes y of the gradient, as unit vectors, and products of them.
+    """The last steps s and changes y of the gradient, as unit vectors, and products of them."""
 
-    The two loops use the products only. Vectors are read twice, in single precision, and a block
-    of all of them at a time, which stays in the cache.
+    # The two loops use the products only. Vectors are read twice, in single precision, and a block
+    # of all of them at a time, which stays in the cache.
 
-    Parameters
-    ----------
-    size : int
-        Number of weights.
-    """
+    #: Steps that are remembered, and numbers of each vector that are read at once.
+    n_steps, block_size = 10, 1 << 14
 
     def __init__(self, size: int) -> None:
-        self.vectors = np.zeros((2 * MEMORY, size), dtype=np.float32)
-        self.S, self.Y = self.vectors[:MEMORY], self.vectors[MEMORY:]
+        n, block = self.n_steps, self.block_size
+        self.vectors = np.zeros((2 * n, size), dtype=np.float32)
+        self.S, self.Y = self.vectors[:n], self.vectors[n:]
         self.unit = np.empty(size, dtype=np.float32)  # the gradient's
-        self.SY, self.YY = np.zeros((2, MEMORY, MEMORY))
-        self.cosine, self.ratio = np.zeros((2, MEMORY))  # of s and y; ‖s‖/‖y‖
+        self.SY, self.YY = np.zeros((2, n, n))
+        self.cosine, self.ratio = np.zeros((2, n))  # of s and y; ‖s‖/‖y‖
         self.order: list[int] = []  # places of the steps, the oldest one first
-        self.blocks = [slice(first, first + BLOCK) for first in range(0, size, BLOCK)]
+        self.blocks = [slice(start, start + block) for start in range(0, size, block)]
 
     def add(self, s: Floats, y: Floats, curvature: float, step: float = 1.0) -> None:
-        """Remember step · s, whose product with y is its curvature, and forget the oldest step.
-
-        Nothing changes if the curvature is not positive. A direction follows, which makes the
-        products.
-        """
+        """Remember step · s, whose product with y is its curvature if positive."""
         if not curvature > 0.0:
             return
-        full = len(self.order) == MEMORY
+        full = len(self.order) == self.n_steps  # the oldest step is then forgotten
         slot = self.order[0] if full else len(self.order)
         self.order = [*self.order[full:], slot]
         self.S[slot], long = _unit(s, self.S[slot])
@@ -185,15 +148,12 @@ class Memory:
         self.cosine[slot], self.ratio[slot] = curvature / (step * long) / steep, step * long / steep
 
     def direction(self, gradient: Floats) -> tuple[Floats, float]:
-        """Minus the approximate inverse of the Hessian times the gradient, and the slope along it.
-
-        The slope is the product of the two.
-        """
+        """Minus the approximate inverse Hessian times the gradient, and the slope along it."""
         g, size = _unit(gradient, self.unit)
         if not self.order or size == 0.0:
             return -gradient, -size * size
         along_s, along_y = self._products(g)
-        of_y, of_s = np.zeros((2, MEMORY))
+        of_y, of_s = np.zeros((2, self.n_steps))
         for i in reversed(self.order):
             of_y[i] = (along_s[i] - self.SY[i] @ of_y) / self.cosine[i]
         unit = self.ratio[i := self.order[-1]] * self.cosine[i]
@@ -204,13 +164,14 @@ class Memory:
 
     def _products(self, g: Any) -> tuple[Floats, Floats]:
         """Of every s and y with g; those with the newest y are kept."""
-        slot, products = self.order[-1], np.zeros((2, 2 * MEMORY))
+        n, slot = self.n_steps, self.order[-1]
+        products = np.zeros((2, 2 * n))
         for block in self.blocks:
             block_vectors = self.vectors[:, block]
             products += block_vectors @ self.Y[slot, block], block_vectors @ g[block]
-        self.SY[:, slot], self.YY[slot] = products[0, :MEMORY], products[0, MEMORY:]
+        self.SY[:, slot], self.YY[slot] = products[0, :n], products[0, n:]
         self.SY[slot, slot], self.YY[:, slot] = 0.0, self.YY[slot]
-        return products[1, :MEMORY], products[1, MEMORY:]
+        return products[1, :n], products[1, n:]
 
     def _combined(
         self, factors: Floats, size: float, unit: float, gradient: Floats
@@ -241,12 +202,12 @@ def _weak_wolfe(
     Returns the step, and the weights, the objective, the gradient and the slope after it.
     """
     low, high, step = 0.0, np.inf, 1.0
-    for _ in range(TRIALS):
+    for _ in range(LINE_SEARCH.n_trials):
         after = x + (direction if step == 1.0 else step * direction)
         new_value, gradient = function(after)
-        if not new_value <= value + GAIN * step * slope:
+        if not new_value <= value + LINE_SEARCH.gain * step * slope:
             high = step
-        elif (end := float(np.vdot(gradient, direction))) < FLAT * slope:
+        elif (end := float(np.vdot(gradient, direction))) < LINE_SEARCH.flatness * slope:
             low = step
         else:
             return step, after, new_value, gradient, end

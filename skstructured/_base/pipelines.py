@@ -6,15 +6,7 @@ from sklearn.pipeline import Pipeline
 
 
 def final_learner(estimator: Any, X: Any = None) -> tuple[Any, Any]:
-    """The learner at the end of searches and pipelines, and the X that it receives.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    X : array-like or None, default=None
-        Rows as `estimator` accepts them; None if only the learner is needed.
-    """
+    """The fitted learner at the end of searches and pipelines, and the X that it receives."""
     if hasattr(estimator, "best_estimator_"):
         return final_learner(estimator.best_estimator_, X)
     if isinstance(estimator, Pipeline):

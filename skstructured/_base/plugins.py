@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from skstructured._engine.arrays import Floats
 from skstructured._engine.state import OWN
 
-S = TypeVar("S")
+Plugin = TypeVar("Plugin")
 
 
 def is_builtin(space: object, method: str = "unpack") -> bool:
@@ -24,24 +24,17 @@ def all_builtin(space: object) -> bool:
 
 
 def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """V, as ``space.method`` returned it, as C-contiguous float64 of this shape.
-
-    Raises
-    ------
-    ValueError
-        With the space, the method, and the returned value.
-    """
+    """V, as ``space.method`` returned it, as C-contiguous float64 of this shape."""
     V = np.asarray(V)
     if V.shape != shape:
         refuse(space, method, f"an array of shape {shape}, got {V.shape}")
     if V.dtype.kind not in "biuf":
         refuse(space, method, f"real numbers, got an array of {V.dtype}")
     V = np.ascontiguousarray(V, dtype=np.float64)
-    finite = np.isfinite(V)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        bad_entry = f"{V[row, column]:g} in column {column}"
-        refuse(space, method, f"finite numbers, row {row} has {bad_entry}")
+    if not np.isfinite(V).all():
+        row, column = np.argwhere(~np.isfinite(V))[0]
+        entry = f"{V[row, column]:g} in column {column}"
+        refuse(space, method, f"finite numbers, row {row} has {entry}")
     return V
 
 
@@ -58,7 +51,7 @@ def refuse(component: object, method: str, requirement: str) -> NoReturn:
     raise ValueError(f"{type(component).__name__}.{method} must return {requirement}.")
 
 
-def check_dimension(space: S) -> S:
+def check_dimension(space: Plugin) -> Plugin:
     """A fitted space, whose `dim_` is a positive integer; a ValueError names it otherwise."""
     dim = getattr(space, "dim_", None)
     if not isinstance(dim, Integral) or isinstance(dim, bool) or dim < 1:
@@ -67,29 +60,24 @@ def check_dimension(space: S) -> S:
     return space
 
 
-#: The arguments with which loops call kernels of losses and of optimizers.
-ARGUMENTS = {
-    "kernel": ("theta", "truth", "g", "params", "work"),
-    "scale_kernel": ("state", "bound", "weight"),
-    "step_kernel": ("state", "inner", "square", "bound", "weight"),
-    "coordinate_kernel": ("state", "W", "a", "b", "g"),
-}
-
-
-def check_kernels(component: S) -> S:
-    """The part; a TypeError names it unless its kernels can be called as loops do."""
-    for name in ARGUMENTS:
+def check_kernels(component: Plugin) -> Plugin:
+    """The component; a TypeError names it unless its kernels can be called as loops do."""
+    arguments = {
+        "kernel": "theta, truth, g, params, work",
+        "scale_kernel": "state, bound, weight",
+        "step_kernel": "state, inner, square, bound, weight",
+        "coordinate_kernel": "state, W, a, b, g",
+    }
+    for name, listed in arguments.items():
         if isinstance(inspect.getattr_static(component, name, property()), property):
             continue  # one that may only raise, or makes a kernel of its own
         kernel = getattr(component, name)
         try:
             kernel = inspect.signature(kernel)
-            kernel.bind(*ARGUMENTS[name])
+            kernel.bind(*listed.split(", "))
         except TypeError:
-            raise TypeError(
-                f"{type(component).__name__}.{name} must be a static method with the arguments "
-                f"({', '.join(ARGUMENTS[name])}), got {kernel}."
-            ) from None
+            rule = f"must be a static method with the arguments ({listed}), got {kernel}"
+            raise TypeError(f"{type(component).__name__}.{name} {rule}.") from None
     return component
 
 
@@ -107,8 +95,8 @@ def check_mixture(decoder: object, mixture: Any, space: Any, shape: Any) -> tupl
     Whether vertices are in the space is checked for the first 20 rows.
     """
     if not isinstance(mixture, tuple) or len(mixture) != 2:
-        type_name = type(mixture).__name__
-        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {type_name}")
+        kind = type(mixture).__name__
+        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {kind}")
     V, p = check_vertices(decoder, "mixture", mixture[0], shape), np.asarray(mixture[1])
     is_real = p.shape == shape[:1] and p.dtype.kind in "biuf"
     if not (is_real and ((p >= 0.0) & (p <= 1.0 + 1e-9)).all()):

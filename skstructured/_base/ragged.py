@@ -13,15 +13,7 @@ from skstructured._engine.arrays import Array, Ints
 
 
 class Ragged:
-    """n sequences of rows or numbers, stacked; indexed by sequences.
-
-    Parameters
-    ----------
-    values : {ndarray, CSR matrix} of N rows
-        All sequences, one after the other.
-    offsets : ndarray of shape (n + 1,)
-        Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
-    """
+    """Sequences of rows or numbers: the i-th one is ``values[offsets[i]:offsets[i + 1]]``."""
 
     def __init__(self, values: Any, offsets: ArrayLike) -> None:
         self.values = values
@@ -82,12 +74,12 @@ class Ragged:
 
     @classmethod
     def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
-        """The sequences of several parts.
+        """The sequences of several arrays.
 
         Parameters
         ----------
         parts : sequence of Ragged
-            The parts, in order.
+            The arrays, in order.
 
         Returns
         -------
@@ -97,31 +89,22 @@ class Ragged:
         return Ragged.from_lengths(np.concatenate([array.values for array in parts]), lengths)
 
 
-def by_length(call: Callable[..., Any], *given: Ragged | None) -> Any:
-    """What `call` returns for the sequences of each length m, which it is handed as (n_m, m).
-
-    It is called with m first. Numbers (n_m, m) that it returns make a `Ragged`, those of sequences
-    (n_m,) an array; several of them a tuple.
-    """
-    first: Any = given[0]
+def by_length(call: Callable[..., Any], *arguments: Ragged | None) -> Any:
+    """Results of ``call(m, *arrays)`` for sequences of each length m, as `Ragged` or (n,)."""
+    first: Any = arguments[0]
     lengths = first.lengths
     out: list[Array] = []
     for m in np.unique(lengths):
         indices = np.flatnonzero(lengths == m)
         places = first.places(indices)
-        rows = [
-            None if array is None else array.values[places].reshape(len(indices), m)
-            for array in given
-        ]
+        rows = [a if a is None else a.values[places].reshape(len(indices), m) for a in arguments]
         answer = call(int(m), *rows)
         arrays = answer if isinstance(answer, tuple) else (answer,)
         out = out or [np.empty(len(first.values if array.ndim > 1 else first)) for array in arrays]
         for target, array in zip(out, arrays, strict=True):
             target[places if array.ndim > 1 else indices] = array.ravel()
-    results = tuple(
-        Ragged(target, first.offsets) if array.ndim > 1 else target
-        for target, array in zip(out, arrays, strict=True)
-    )
+    pairs = zip(out, arrays, strict=True)
+    results = tuple(Ragged(a, first.offsets) if array.ndim > 1 else a for a, array in pairs)
     return results if isinstance(answer, tuple) else results[0]
 
 
@@ -166,8 +149,8 @@ class Stacked(Ragged):
         return (self[i] for i in range(len(self)))
 
 
-#: What becomes of tokens, for errors.
-OF_DICTS = (
+#: What errors say of tokens.
+TOKENS_ADVICE = (
     "Give each token as a dict of features, such as {'word': token}, and let the dicts go through "
     "SequenceTransformer(DictVectorizer())."
 )
@@ -177,19 +160,16 @@ def _check_parts(matrices: Sequence[Any]) -> None:
     """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, matrix in enumerate(matrices):
         if matrix.ndim != 2:
-            single_hint = " A single sequence x is given as [x]." * (matrix.ndim == 1)
-            hint = f" {OF_DICTS}" if matrix.dtype.kind in "OUS" else single_hint
-            raise ValueError(
-                "X must be a list of sequences, each a matrix (length, features): sequence "
-                f"{i} has {matrix.ndim} dimension(s).{hint}"
-            )
+            hint = " A single sequence x is given as [x]." * (matrix.ndim == 1)
+            if matrix.dtype.kind in "OUS":
+                hint = f" {TOKENS_ADVICE}"
+            rule = "X must be a list of sequences, each a matrix (length, features)"
+            raise ValueError(f"{rule}: sequence {i} has {matrix.ndim} dimension(s).{hint}")
         if matrix.shape[0] == 0:
             raise ValueError(f"Sequence {i} of X is empty; it needs at least one position.")
         if matrix.shape[1] != matrices[0].shape[1]:
-            raise ValueError(
-                f"Sequence {i} of X has {matrix.shape[1]} features, but those before it have "
-                f"{matrices[0].shape[1]}."
-            )
+            sizes = f"{matrix.shape[1]} features, but those before it have {matrices[0].shape[1]}"
+            raise ValueError(f"Sequence {i} of X has {sizes}.")
 
 
 def stack_rows(X: Any) -> "Ragged":
@@ -197,10 +177,9 @@ def stack_rows(X: Any) -> "Ragged":
     if isinstance(X, Ragged):
         return X
     if isinstance(X, str) or not hasattr(X, "__len__") or sparse.issparse(X):
-        raise ValueError(
-            "X must be a list of sequences, each a matrix (length, features), got "
-            f"{type(X).__name__}. For one matrix of all rows use Stacked(X, lengths)."
-        )
+        rule = "X must be a list of sequences, each a matrix (length, features)"
+        remedy = "For one matrix of all rows use Stacked(X, lengths)"
+        raise ValueError(f"{rule}, got {type(X).__name__}. {remedy}.")
     if len(X) == 0:
         raise ValueError("X has 0 sequences, at least 1 is required.")
     if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
@@ -222,13 +201,10 @@ def has_empty(X: list[Any]) -> bool:
 
 
 def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> list[Any]:
-    """What `answer` returns for the sequences that are not empty, in a list with empty answers.
-
-    If all are empty, `answer` is asked about the `other` sequence.
-    """
-    nonempty_answers = list(answer([x for x in X if not _is_empty(x)] or [*other]))
-    nothing, answers = nonempty_answers[0][:0], iter(nonempty_answers)
-    return [nothing if _is_empty(x) else next(answers) for x in X]
+    """Answers to the sequences that are not empty (else to `other`), among empty answers."""
+    answers = list(answer([x for x in X if not _is_empty(x)] or [*other]))
+    empty, remaining = answers[0][:0], iter(answers)
+    return [empty if _is_empty(x) else next(remaining) for x in X]
 
 
 def _checked(x: Any, i: int | None = None) -> Any:
@@ -250,10 +226,8 @@ def _stack_frames(frames: Sequence[Any]) -> "Ragged":
     """`Ragged` of data frames, whose names are kept."""
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
-            raise ValueError(
-                f"Sequence {i} of X has the columns {list(frame.columns)[:10]}, but those before "
-                f"it have {list(frames[0].columns)[:10]}."
-            )
+            ours, first = (list(f.columns)[:10] for f in (frame, frames[0]))
+            raise ValueError(f"Sequence {i} of X has the columns {ours}, the first has {first}.")
     _check_parts(frames)
     stacked = sys.modules["pandas"].concat(frames, ignore_index=True)
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
@@ -281,15 +255,11 @@ def stack_labels(y: Any, name: str = "y") -> "Ragged":
     arrays = []
     for i, labels in enumerate(y):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
-            raise ValueError(
-                f"{name} must be a list of label arrays, one label per position: entry {i} is "
-                f"{labels!r}."
-            )
+            rule = f"{name} must be a list of label arrays, one label per position"
+            raise ValueError(f"{rule}: entry {i} is {labels!r}.")
         array = np.asarray(labels)
         if array.ndim != 1:
-            raise ValueError(
-                f"Labels of sequence {i} must have shape (length,), got {array.shape}."
-            )
+            raise ValueError(f"Labels of sequence {i} must be (length,), got {array.shape}.")
         if len(array) == 0:
             raise ValueError(f"Sequence {i} of {name} is empty; it needs at least one position.")
         arrays.append(array)
@@ -313,7 +283,5 @@ def check_same_lengths(X: Ragged, y: Ragged, names: tuple[str, str] = ("X", "y")
     differ = np.flatnonzero(X.lengths != y.lengths)
     if len(differ):
         i = differ[0]
-        raise ValueError(
-            f"Sequence {i} has {X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in "
-            f"{second}."
-        )
+        sizes = f"{X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in {second}"
+        raise ValueError(f"Sequence {i} has {sizes}.")

@@ -1,4 +1,4 @@
 """What tables have, without imports that take long."""
 
-#: Cells that are no value, besides what numpy takes for one.
-NOTHING = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")
+#: Cells that are missing values, in addition to numpy's.
+MISSING_TEXTS = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")

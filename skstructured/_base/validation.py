@@ -18,29 +18,31 @@ from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import DOUBLE, LONGEST_ROW, SHORTEST_ROW, Rows
 from skstructured._engine.state import State
 
-#: The end of the error, which names the learners of items.
-ITEMS = (
+#: The end of the error for matrices, which names the learners of items.
+ITEMS_ADVICE = (
     "X must be two-dimensional: one row of features per output. To rank or choose among items that "
     "have features, use ListwiseRanker, ConditionalLogit or ItemStructuredPredictor."
 )
 
-#: The end of the error for columns of words.
-WORDS = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
+#: The end of the error for columns of strings.
+STRINGS_ADVICE = "Encode string columns first: make_pipeline(TableEncoder(), estimator)."
 
 
 @contextlib.contextmanager
-def matrices_refused(X: Any, words: str = WORDS) -> Iterator[None]:
-    """Add advice to errors for an X of strings (`words`), of huge numbers, or of matrices."""
+def matrices_refused(X: Any, on_strings: str = STRINGS_ADVICE) -> Iterator[None]:
+    """Add advice to errors for an X of strings, of huge numbers, or of matrices."""
     try:
         yield
     except OverflowError as error:
         raise ValueError(f"X has a number beyond float64: {error}.") from error
     except ValueError as error:
         if "could not convert string" in str(error):
-            raise ValueError(f"{error}. {words}") from error
+            raise ValueError(f"{error}. {on_strings}") from error
         if not _rows_are_matrices(X):
             raise
-        raise ValueError(f"{error} {ITEMS} For label sequences use space='sequence'.") from error
+        raise ValueError(
+            f"{error} {ITEMS_ADVICE} For label sequences use space='sequence'."
+        ) from error
 
 
 def _rows_are_matrices(X: Any) -> bool:
@@ -51,16 +53,14 @@ def _rows_are_matrices(X: Any) -> bool:
     return False
 
 
-INT32, INT32_MAX, INT64_MAX = np.dtype(np.int32), np.iinfo(np.int32).max, 2**63 - 1
-
-#: Sample weights are 0 or lie between these (docs/numbers.md).
-LIGHTEST, HEAVIEST = 1e-20, 1e20
+#: Sample weights are 0, or lie between this and one over it (docs/numbers.md).
+HEAVIEST_WEIGHT = 1e20
 
 #: The largest grade of an item whose gain is ``2^g − 1``.
 LARGEST_GRADE = 60
 
 #: Bounds on norms, and parameters that multiply them, are at most this and at least one over it.
-LARGEST_SIZE = LONGEST_ROW * HEAVIEST
+LARGEST_SIZE = LONGEST_ROW * HEAVIEST_WEIGHT
 
 
 def check_sparse(X: Any) -> None:
@@ -75,28 +75,24 @@ def check_sparse(X: Any) -> None:
 
 
 def check_features(estimator: Any, X: Any, reset: bool) -> Any:
-    """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
-
-    The first rows decide whether the learner uses float32, if it can at all; see `dtype_of`. Values
-    are not checked for NaN; see `check_finite`.
-    """
+    """X as C-contiguous floats or CSR, checked against the fitted width and names, not for NaN."""
     if issparse(X):
         check_sparse(X)
     options = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
     either = reset and getattr(estimator, "_learns_singles", False)
     dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
+    advice = getattr(estimator, "_instead_of_strings", STRINGS_ADVICE)
     # What float32 cannot hold is refused as inf.
-    words = getattr(estimator, "_instead_of_strings", WORDS)
-    with np.errstate(over="ignore"), matrices_refused(X, words):
+    with np.errstate(over="ignore"), matrices_refused(X, advice):
         X = validate_data(estimator, X, reset=reset, dtype=dtype, **options)
     if reset:
         estimator._dtype = X.dtype
     if issparse(X):
-        if max(X.shape[1], X.nnz) > INT32_MAX:
-            raise ValueError(
-                f"X is sparse with int64 indices beyond int32 (shape {X.shape}, {X.nnz} stored "
-                f"values); at most {INT32_MAX} columns and values are supported."
-            )
+        most = np.iinfo(np.int32).max
+        if max(X.shape[1], X.nnz) > most:
+            sizes = f"shape {X.shape}, {X.nnz} stored values"
+            rule = f"at most {most} columns and values are supported"
+            raise ValueError(f"X is sparse with int64 indices beyond int32 ({sizes}); {rule}.")
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -117,34 +113,28 @@ def check_standardize(estimator: Any) -> bool | str:
 
 
 def is_standardized(estimator: Any, fresh: bool = False) -> bool:
-    """Whether a learner standardizes rows, as it was fitted.
-
-    One that is not fitted, or is about to be fitted again (`fresh`), uses its parameter.
-    """
+    """Whether a learner standardizes rows: as it was fitted, or by its parameter if `fresh`."""
     scale = None if fresh else getattr(estimator, "_scale", None)
     return getattr(estimator, "standardize", False) if scale is None else scale.used
 
 
 def is_ready(estimator: Any, X: Any) -> bool:
     """Whether X already has the format of the kernels, so a chunk may skip `check_features`."""
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype == dtype_of(estimator)
-        and X.flags.c_contiguous
-        and X.shape[0] > 0
-        and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")
-    )
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != dtype_of(estimator):
+        return False
+    width = getattr(estimator, "n_features_in_", None)
+    has_shape = X.flags.c_contiguous and X.shape[0] > 0 and X.shape[1] == width
+    return has_shape and not hasattr(estimator, "feature_names_in_")
 
 
 def is_ready_row(estimator: Any, X: Any) -> bool:
     """Whether X is one CSR row that the kernels can read: columns in order, and of the width."""
     if not issparse(X) or X.format != "csr" or X.shape[:1] != (1,) or len(X.shape) != 2:
         return False
-    typed = X.dtype == dtype_of(estimator) == DOUBLE and X.indices.dtype == X.indptr.dtype == INT32
     width, columns = getattr(estimator, "n_features_in_", None), X.indices
-    if not typed or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
+    if X.dtype != dtype_of(estimator) or X.dtype != DOUBLE or columns.dtype != np.int32:
+        return False
+    if X.indptr.dtype != np.int32 or X.shape[1] != width or hasattr(estimator, "feature_names_in_"):
         return False
     if not (len(X.indptr) == 2 and X.indptr[0] == 0 and X.indptr[1] == len(columns) == len(X.data)):
         return False
@@ -167,13 +157,13 @@ def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:
     """Weights (n,), unchanged; a ValueError unless each is 0 or in range."""
-    wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
+    lightest = 1.0 / HEAVIEST_WEIGHT
+    wrong = (weight != 0.0) & ~((weight >= lightest) & (weight <= HEAVIEST_WEIGHT))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"{name} must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}, "
-            f"got {weight[row]:g} for row {row}: divide all weights by their mean."
-        )
+        rule = f"must be 0 or lie between {lightest:g} and {HEAVIEST_WEIGHT:g}"
+        remedy = "divide all weights by their mean"
+        raise ValueError(f"{name} {rule}, got {weight[row]:g} for row {row}: {remedy}.")
     return weight
 
 
@@ -184,10 +174,7 @@ def check_positive_sum(name: str, weight: Array) -> None:
 
 
 def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
-    """Sample weights as a non-negative float64 vector; ones for `None`.
-
-    Weights that are all zero are refused, but in a chunk of a stream.
-    """
+    """Non-negative float64 weights, ones for `None`; only in a `stream` may all be zero."""
     if sample_weight is None:
         return np.ones(n)
     weights = floats_of("sample_weight", sample_weight)
@@ -199,10 +186,7 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
 
 
 def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
-    """Mean of `values` (n,), weighted by `sample_weight` if given.
-
-    A ValueError for negative weights, and for weights that are all zero.
-    """
+    """Mean of `values` (n,); a ValueError for negative weights, and if all are zero."""
     weight = _nonnegative(sample_weight, values, len(values), stream=True)
     check_positive_sum("sample_weight", weight)
     return float(np.average(values, weights=weight / weight.max()))
@@ -211,9 +195,8 @@ def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
 def check_lengths(n_rows: int, n_outputs: int) -> None:
     """X and y must have the same number of samples."""
     if n_rows != n_outputs:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
-        )
+        numbers = f"[{n_rows}, {n_outputs}]"
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {numbers}")
 
 
 def floats_of(name: str, values: Any) -> Floats:
@@ -258,25 +241,21 @@ def check_bool(name: str, value: object) -> None:
 def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
     """A ValueError unless `value` is one of the strings `allowed`."""
     if not (isinstance(value, str) and value in allowed):
-        choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, lowest: int = 1, highest: int = INT64_MAX) -> None:
-    """A ValueError unless `value` is an integer from `lowest` to `highest`."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if whole and lowest <= value <= highest:
+def check_integer(name: str, value: Any, lowest: int = 1, highest: int | None = None) -> None:
+    """A ValueError unless `value` is an integer from `lowest` to `highest`, or to int64's last."""
+    most, is_integer = 2**63 - 1 if highest is None else highest, isinstance(value, Integral)
+    if is_integer and not isinstance(value, bool) and lowest <= value <= most:
         return
-    small = highest == INT64_MAX and not (isinstance(value, Integral) and int(value) > highest)
-    allowed = f"at least {lowest}" if small else f"from {lowest} to {highest}"
+    is_bounded = highest is not None or (is_integer and int(value) > most)
+    allowed = f"from {lowest} to {most}" if is_bounded else f"at least {lowest}"
     raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
 
 
 def own_arrays(learner: Any) -> None:
-    """Copy the arrays behind private attributes that are memory-mapped or read-only.
-
-    joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
-    """
+    """Copy private arrays that joblib has memory-mapped: learning would fail or change the file."""
     for name, value in list(vars(learner).items()):
         if name.startswith("_"):
             setattr(learner, name, writable(value))
@@ -299,13 +278,6 @@ def check_size(name: str, value: object, default: float | None = None) -> float:
     if value != default and not least <= value <= LARGEST_SIZE:
         raise ValueError(f"{name} must lie between {least:g} and {LARGEST_SIZE:g}, got {value!r}.")
     return value
-
-
-#: Rows that are standardized before they are learned may be as long as this, and as short as any.
-LONGEST_GIVEN = 1e150
-
-#: What may be done about features that are missing; learners in batch have no indicators.
-MISSING = ("mean", "indicator", "error")
 
 
 def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
@@ -333,7 +305,8 @@ def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) 
 def check_missing(estimator: Any) -> str:
     """The parameter `missing`, "error" for estimators without it; a ValueError for others."""
     missing = getattr(estimator, "missing", "error")
-    check_choice("missing", missing, getattr(estimator, "_missing_choices", MISSING))
+    choices = getattr(estimator, "_missing_choices", ("mean", "indicator", "error"))
+    check_choice("missing", missing, choices)
     return missing
 
 
@@ -352,7 +325,7 @@ def is_precomputed(kernel: Any) -> bool:
 def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     """The least and the largest norm of rows that a learner takes; `fresh` as above."""
     if is_standardized(estimator, fresh):
-        return 0.0, LONGEST_GIVEN
+        return 0.0, 1e150  # rows are standardized before they are learned
     shortest, longest = SHORTEST_ROW, getattr(estimator, "longest_row", LONGEST_ROW)
     # Kernels of rows that are far away are small.
     far = is_precomputed(getattr(estimator, "kernel", None))
@@ -362,27 +335,15 @@ def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
 def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoReturn:
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
+    x = X[row : row + 1].data if issparse(X) else X[row]
+    norm, (shortest, longest) = math.hypot(*x.tolist()), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
-        raise ValueError(
-            f"The scores of row {row} of X are not finite numbers. Rescale the features, set "
-            "standardize=True or reduce the step size. For a custom space, check that its means "
-            "are finite."
-        )
-    raise ValueError(
-        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is "
-        f"{norm:.4g}, and norms must be 0 or between {shortest:g} and {longest:.4g}. "
-        f"{_remedy(estimator, longest, fresh)}."
-    )
-
-
-def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
-    """What is to be done about rows that are too large or too small."""
-    raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
-    hint = ", or set standardize=True" if raw else ""
-    return f"Rescale the features{' or regularize more' if longest < LONGEST_ROW else ''}{hint}"
-
-
-def _norm_of_row(X: Any, row: int) -> float:
-    """‖x‖ without overflow."""
-    return math.hypot(*(X[row : row + 1].data if issparse(X) else X[row]).tolist())
+        remedy = "Rescale the features, set standardize=True or reduce the step size"
+        custom = "For a custom space, check that its means are finite"
+        raise ValueError(f"The scores of row {row} of X are not finite. {remedy}. {custom}.")
+    remedy = "Rescale the features" + " or regularize more" * (longest < LONGEST_ROW)
+    if hasattr(estimator, "standardize") and not is_standardized(estimator, fresh):
+        remedy += ", or set standardize=True"
+    size = f"too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is {norm:.4g}"
+    rule = f"norms must be 0 or between {shortest:g} and {longest:.4g}"
+    raise ValueError(f"Row {row} of X is {size}, and {rule}. {remedy}.")

@@ -10,77 +10,72 @@ import zlib
 from collections import Counter
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
-from skstructured._base.table_files import NOTHING
+from skstructured._base.table_files import MISSING_TEXTS
 from skstructured._cli.progress import stage
 
-PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
 
-#: Characters that may separate cells; characters in a cell.
-DELIMITERS, LONGEST_CELL = ",;\t|", 2**31 - 1
+class LargeFiles(NamedTuple):
+    """Files of more bytes are read in parts; their first rows decide the types of columns."""
 
-#: Cells that are missing values.
-MISSING = ("?", *NOTHING)
+    min_bytes: int = 1 << 26
+    min_bytes_compressed: int = 1 << 23
+    deciding_rows: int = 100_000
+    rows_per_part: int = 10_000
 
-#: Bytes of a file, and of a compressed one, that is read in parts.
-LARGE, LARGE_GZIP = 1 << 26, 1 << 23
 
-#: The rows of a large file that decide what its columns are; names that an error lists.
-DECIDING, LISTED = 100_000, 20
+LARGE_FILES = LargeFiles()
+
+#: Names of columns that an error lists.
+MAX_NAMES_LISTED = 20
 
 #: Spaces whose outputs have a column each.
-WIDE = ("multilabel", "assignment", "ranking")
+MULTI_COLUMN_SPACES = ("multilabel", "assignment", "ranking")
 
 
-def ends_with(path, endings):
-    """Whether the name of a file has one of these endings."""
-    return path is not None and Path(path).suffix.lower() in endings
+def is_parquet(path):
+    """Whether the name of a file is that of a Parquet file."""
+    return Path(path).suffix.lower() in (".parquet", ".pq")
 
 
 def is_large(path):
     """Whether a file is read in parts."""
-    most = LARGE_GZIP if ends_with(path, (".gz", *PARQUET)) else LARGE
-    return path is not None and os.path.isfile(path) and os.path.getsize(path) > most
+    if path is None or not os.path.isfile(path):
+        return False
+    is_compressed = is_parquet(path) or Path(path).suffix.lower() == ".gz"
+    most = LARGE_FILES.min_bytes_compressed if is_compressed else LARGE_FILES.min_bytes
+    return os.path.getsize(path) > most
 
 
 def load_pandas():
-    """pandas, which is imported when it is needed: the digits need none."""
+    """pandas, imported when it is needed: the digits do not need it."""
     return importlib.import_module("pandas")
 
 
 def frames(path, delimiter=None, size=None, notes=None, names=()):
     """Yield the rows of a file as data frames of at most `size` rows, with None for missing values.
 
-    The index has the number of each row in the file; the header of CSV is row 1. Cells of CSV files
-    are texts. A file whose first character is a brace has a JSON object on each line. Others are
-    CSV with a header, whose most frequent separator is that of the cells unless `delimiter` is
-    given. A file without rows yields nothing. `notes` gets a line if rows are left out. A header
-    without one of the `names` is an error before its rows are read.
-
-    Raises
-    ------
-    OSError, ValueError, ImportError
-        If the file cannot be read; the message is one line and names the row.
+    The index numbers rows from the header of CSV on. `notes` gets a line if rows are left out. A
+    header without one of the `names` is an error before rows are read.
     """
-    if ends_with(path, SVMLIGHT):
+    if Path(path).suffix.lower() in (".svm", ".svmlight", ".libsvm"):
         raise ValueError("Read svmlight files in Python: sklearn.datasets.load_svmlight_file.")
-    limit = csv.field_size_limit(LONGEST_CELL)
-    read_parts = _of_parquet if ends_with(path, PARQUET) else _of_text
+    limit = csv.field_size_limit(2**31 - 1)
+    read_parts = _parquet_frames if is_parquet(path) else _text_frames
     try:
         yield from read_parts(path, size, delimiter, [] if notes is None else notes, names)
     except UnicodeDecodeError as error:
         where = f"byte {error.object[error.start]:#x} at {error.start}"
-        raise ValueError(
-            f"{path} is not UTF-8 text ({where}). If it is Latin-1, convert it: "
-            "iconv -f latin1 -t utf-8 FILE > NEW."
-        ) from error
+        remedy = "If it is Latin-1, convert it: iconv -f latin1 -t utf-8 FILE > NEW"
+        raise ValueError(f"{path} is not UTF-8 text ({where}). {remedy}.") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is damaged or cut off: {error}.") from error
     finally:
         csv.field_size_limit(limit)
 
 
-def _of_text(path, size, delimiter, notes, names):
+def _text_frames(path, size, delimiter, notes, names):
     """Frames of CSV or of JSON lines, perhaps compressed; ``-`` is standard input."""
     kwargs = {"mode": "rt", "newline": "", "encoding": "utf-8-sig"}
     is_input, opener = str(path) == "-", gzip.open if str(path).endswith(".gz") else open
@@ -94,7 +89,7 @@ def _of_text(path, size, delimiter, notes, names):
         if mark == "{":
             rows = _objects(path, filter(str.strip, lines))
         else:
-            mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
+            mark = max(",;\t|", key=head.count) if delimiter is None else delimiter
             rows = _records(path, lines, mark, notes)
             header = next(rows)[1]
             check_columns(path, header, names)
@@ -118,16 +113,14 @@ def _records(path, lines, mark, notes):
                 continue
             header = header or check_names(path, row)
             if len(row) != len(header):
-                raise ValueError(
-                    f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
-                    "quote cells that contain the separator, or set --delimiter."
-                )
+                remedy = "quote cells that contain the separator, or set --delimiter"
+                sizes = f"has {len(row)} cells, the header has {len(header)}"
+                raise ValueError(f"{path} row {number} {sizes}: {remedy}.")
             yield number, row
     except csv.Error as error:
-        raise ValueError(
-            f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
-            'write a quote within it twice (""), as in "5"" disk".'
-        ) from error
+        rule = 'write a quote within it twice (""), as in "5"" disk"'
+        remedy = f"close the quotes of a cell, and {rule}"
+        raise ValueError(f"{path} row {number + 1} is not CSV ({error}): {remedy}.") from error
     if empty:
         notes.append(f"rows without any value were left out: {len(empty)}, such as row {empty[0]}.")
 
@@ -136,10 +129,9 @@ def check_names(place, names):
     """The names of columns; a ValueError if they do not differ."""
     for name, times in Counter(names).items():
         if times > 1:
-            raise ValueError(
-                f"{place} has {times} columns of the name {name!r}: names must differ. Leave out "
-                "lines above the names of a CSV file."
-            )
+            remedy = "Leave out lines above the names of a CSV file"
+            columns = f"{times} columns of the name {name!r}"
+            raise ValueError(f"{place} has {columns}: names must differ. {remedy}.")
     return names
 
 
@@ -159,7 +151,7 @@ def _objects(path, lines):
         yield number, dict(pairs)
 
 
-def _of_parquet(path, size, *_):
+def _parquet_frames(path, size, *_):
     """Frames of a Parquet file; whole numbers stay whole next to missing values."""
     from pyarrow import ArrowException, parquet  # other files need none of it
 
@@ -185,31 +177,23 @@ def _with_missing(frame):
     """The frame with None for missing values."""
     texts = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
     cells = frame[texts]
-    frame[texts] = cells.mask(cells.isna() | cells.isin(MISSING), None)
+    frame[texts] = cells.mask(cells.isna() | cells.isin(("?", *MISSING_TEXTS)), None)
     return frame
 
 
 def first_rows(options):
-    """The first rows of a file, its target columns (default: the last), notes, and seconds.
-
-    These are all rows if the file is not large. It is None without a file.
-
-    Raises
-    ------
-    OSError, ValueError, ImportError
-        If the file cannot be read, has no rows, or does not have a column that an option names.
-    """
+    """The first rows of a file (all unless it is large), its target columns, notes, and seconds."""
     path, started, notes = options.file, time.perf_counter(), []
     if path is None:
         return None
     targets = [options.target] if options.target else []
-    if options.space in WIDE and targets:
+    if options.space in MULTI_COLUMN_SPACES and targets:
         targets = options.target.split(",")
     named = [*targets, *filter(None, (options.qid, options.choice))]
     for columns in (options.columns, options.numbers, options.categories, options.dates):
         named += columns or ()
     with stage(f"Reading {path}"):
-        size = DECIDING if is_large(path) else None
+        size = LARGE_FILES.deciding_rows if is_large(path) else None
         frame = next(frames(path, options.delimiter, size, notes, named), None)
     if frame is None or frame.empty:
         raise ValueError(f"{path} has no rows below its header.")
@@ -221,5 +205,5 @@ def check_columns(path, columns, names):
     """Raise a ValueError for a name that is not among the columns, a header or a frame."""
     for name in names:
         if name not in columns:
-            there = ", ".join(list(columns)[:LISTED])
-            raise ValueError(f"{path} has no column {name!r}; it has {there}.")
+            listed = ", ".join(list(columns)[:MAX_NAMES_LISTED])
+            raise ValueError(f"{path} has no column {name!r}; it has {listed}.")

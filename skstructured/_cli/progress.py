@@ -6,7 +6,7 @@ import threading
 import time
 
 #: Seconds before the first line; before each other one it is twice as long.
-PATIENCE = 2.0
+SECONDS_TO_PROGRESS = 2.0
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def stage(what):
         done[:] = [f": {rows:,}{f'/{total:,}' if isinstance(total, int) else ''} rows"]
 
     def tell():
-        pause = PATIENCE
+        pause = SECONDS_TO_PROGRESS
         while not over.wait(pause):
             elapsed = time.perf_counter() - started
             print(f"{what}{''.join(done)}, {elapsed:.0f} s", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.class_weight import compute_class_weight
 
 from skstructured._cli import measures
-from skstructured._cli.files import WIDE
+from skstructured._cli.files import MULTI_COLUMN_SPACES
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
 from skstructured._learners.models import SCORES
@@ -19,34 +19,20 @@ from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.regressor import StructuredRegressor
 from skstructured.estimators.structured import StructuredPredictor
-from skstructured.evaluation.validation import progressive_validate, warm_up
+from skstructured.evaluation.validation import compile_validation, progressive_validate
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
 from skstructured.items._reading import read_items
 
-#: The bound is about the last half of the rows.
-LAST = 0.5
 
-#: The part of the rows that units of amounts are taken from: learned and not counted.
-FIRST, FEWEST, MOST = 10, 10, 1000
-
-#: What is said if loops are not on disk: the seconds follow.
-COMPILING = "skstructured compiles its loops, once on this machine"
-
-#: What is said of a stream that changes.
-CHANGES = (
-    "the rows changed on the way, or became harder to predict: the bound above is about rows like "
-    "the last ones."
-)
-
-
-def lines_of(options, argv, table):
+def report_lines(options, argv, table):
     """Yield the lines below the name of a table, when they are known; `argv` are the arguments."""
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
     unit, mixture, errors = measures.unit_of(table, options.order), None, None
     yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
-    if _may_mix(options, table):
+    has_pass_options = options.in_order or options.passes is not None
+    if not (has_pass_options or options.no_mixture or options.choice or table.chunks is not None):
         mixture, errors = mixture_of(options, table)
     if errors:
         yield from error_lines("Held out", [unit.tell_interval(errors.losses)], errors)
@@ -58,7 +44,10 @@ def lines_of(options, argv, table):
     if not errors:
         yield from column_lines(run.learner, rows)
     yield time_line(run, table)
-    yield from measures.wrapped("Changes", *[CHANGES] * run.has_changed)
+    if run.has_changed:
+        changes = "the rows changed on the way, or became harder to predict"
+        text = f"{changes}: the bound above is about rows like the last ones."
+        yield from measures.wrapped("Changes", text)
     if table.space == "multiclass" and rows is not table:
         yield from order_lines(table.y)
     if options.save:
@@ -87,12 +76,6 @@ def class_weight_of(options, table):
     labels, counts = np.unique(table.y), table.counts
     weights = compute_class_weight("balanced", classes=labels, y=table.y, sample_weight=counts)
     return dict(zip(labels.tolist(), weights, strict=True))
-
-
-def _may_mix(options, table):
-    """Whether the model to save is a mixture: if rows are in memory, and in any order."""
-    has_pass_options = options.in_order or options.passes is not None
-    return not (has_pass_options or options.no_mixture or options.choice) and table.chunks is None
 
 
 def remembering(kind):
@@ -195,11 +178,7 @@ def time_line(run, table):
 
 
 def _kept(options, table, learner):
-    """Fit the learner on all rows in the order of the file and save it; lines on the model.
-
-    With ``--in-order`` `fit` learns the rows in this order, in one pass unless ``--passes`` is
-    given: in a drifting stream the last rows count most.
-    """
+    """Fit the learner on all rows in the order of the file and save it; lines on the model."""
     if table.chunks is None and not hasattr(learner, "weights_"):
         if options.in_order:
             learner.set_params(shuffle=False, max_iter=1)
@@ -209,28 +188,29 @@ def _kept(options, table, learner):
             learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
         learner.round_column_ = options.qid or options.choice
-    elif table.space in WIDE:
+    elif table.space in MULTI_COLUMN_SPACES:
         learner.space_.label_names_ = list(table.targets)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
     save_checkpoint(model, options.save)
-    yield (
-        f"Model            {options.save}; in Python: "
-        f"skstructured.checkpoints.load_checkpoint({options.save!r}).predict(...)"
-    )
+    loaded = f"skstructured.checkpoints.load_checkpoint({options.save!r})"
+    yield f"Model            {options.save}; in Python: {loaded}.predict(...)"
     passes = getattr(learner, "n_iter_", 1)
     if passes > 1 and table.space != "real" and table.chunks is None:
-        yield (
-            f"Passes           {passes}; the bound for new rows is about one, and --passes 1 keeps "
-            "that model."
-        )
+        note = "the bound for new rows is about one, and --passes 1 keeps that model"
+        yield f"Passes           {passes}; {note}."
+
+
+def compiling():
+    """The stage in which loops that are not on disk are compiled."""
+    return stage("skstructured compiles its loops, once on this machine")
 
 
 def played(table, learner, seed):
     """The result of predicting and learning each row once, and seconds without compiling."""
     in_parts = table.chunks is not None
     rows, classes = ((table.chunks,), table.y) if in_parts else ((table.X, table.y), None)
-    with stage(COMPILING):
-        warm_up(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
+    with compiling():
+        compile_validation(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
     started, kwargs = time.perf_counter(), {"random_state": seed, "classes": classes}
     with stage("While learning") as report:
         result = progressive_validate(learner, *rows, progress=report, **kwargs)
@@ -249,12 +229,10 @@ def order_lines(y):
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
-    if not is_sorted and OrderTest.of_rows(codes, measures.DELTA).found:
-        yield from measures.wrapped(
-            "Order",
-            f"{same:.1%} of the rows have the label of the row before, by chance it would be "
-            f"{by_chance:.1%}. Rows were shuffled: if they are in order of time, use --in-order.",
-        )
+    if not is_sorted and OrderTest.of_rows(codes, measures.REPORT_DELTA).found:
+        shares = f"{same:.1%} of the rows have the label of the row before, by chance it would be"
+        remedy = "Rows were shuffled: if they are in order of time, use --in-order"
+        yield from measures.wrapped("Order", f"{shares} {by_chance:.1%}. {remedy}.")
 
 
 def next_command(options, argv):
@@ -269,9 +247,9 @@ def next_command(options, argv):
     return f"Next             {prefix}python -m skstructured {shlex.join(argv)}{after}"
 
 
-def units(y):
-    """Median and spread of the first amounts, and their number."""
-    n_first = min(MOST, max(FEWEST, len(y) // FIRST))
+def units(y, fewest=10, most=1000):
+    """Median and spread of the first tenth of the amounts, and their number."""
+    n_first = min(most, max(fewest, len(y) // 10))
     first = y[:n_first]
     spread = np.median(np.abs(first - np.median(first)))
     return np.median(first), spread or np.std(first) or 1.0, n_first
@@ -287,13 +265,10 @@ def play_amounts(table, learner, seed):
 
 
 def play_items(options, table, learner):
-    """The `Errors` of a table of items.
-
-    Before a round is learned, its items have scores in a ranking, and else probabilities.
-    """
+    """The `Errors` of a table of items, by their scores in rankings, else their probabilities."""
     items, ranks = read_items(table.X, table.qid), table.space == "lists"
-    with stage(COMPILING):
-        warm_up(learner, items, table.y)
+    with compiling():
+        compile_validation(learner, items, table.y)
     started, blocks = time.perf_counter(), []
 
     def note(block, _):
@@ -306,7 +281,7 @@ def play_items(options, table, learner):
     arguments = (y, means) if ranks else (options.choice, y, means)
     errors = (measures.list_errors if ranks else measures.choice_errors)(*arguments)
     losses = np.clip(errors.losses, 0.0, 1.0)
-    last = losses[-max(1, round(LAST * len(losses))) :]
-    changed = options.in_order and rise_found(losses, measures.DELTA) is not None
-    bound = functools.partial(risk_bound, last, measures.DELTA)
+    last_half = losses[-max(1, round(0.5 * len(losses))) :]
+    changed = options.in_order and rise_found(losses, measures.REPORT_DELTA) is not None
+    bound = functools.partial(risk_bound, last_half, measures.REPORT_DELTA)
     return errors._replace(bound=bound, learner=learner, seconds=seconds, has_changed=changed)

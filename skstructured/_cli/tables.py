@@ -8,71 +8,30 @@ import numpy as np
 
 from skstructured._base.validation import LARGEST_GRADE
 from skstructured._cli import careful, files
-from skstructured._cli.careful import numbers_of, plain_numbers
-from skstructured._cli.files import LISTED, load_pandas
+from skstructured._cli.careful import MIN_ROWS_PER_CLASS, numbers_of, plain_numbers
+from skstructured._cli.files import MAX_NAMES_LISTED, load_pandas
 from skstructured._cli.progress import stage
 from skstructured.spaces import SPACES
 from skstructured.streaming.chunks import Chunks
 from skstructured.streaming.formats import are_codes, number_format, unreadable
-from skstructured.streaming.table_encoder import EXACT, TableEncoder
-
-#: Rows times distinct labels (8 bytes each, several times over).
-LARGEST_TABLE = 10**8
-
-#: Whole numbers of more values than this, and of fewer rows each, are amounts, not classes.
-CLASSES, ROWS_EACH = 100, 10
-
-#: Rows of a part of a large file.
-PART = 10_000
-
-#: What to do about a row without an output.
-REMEDY = ", the target: leave out such rows"
+from skstructured.streaming.table_encoder import EXACT_INTEGER_LIMIT, TableEncoder
 
 
 class Table(NamedTuple):
-    """Rows and outputs, or chunks of them.
+    """Rows and outputs, or chunks of a file that is not in memory."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p) or None
-        Features; None if there are `chunks`.
-    y : ndarray of shape (n,) or (n, d), or None
-        Outputs. For chunks the distinct labels, None if outputs have several columns. For items
-        grades, or 1 for the chosen item of each round and 0 for the others.
-    name : str
-        Source and size of the table, and whether its outputs are real numbers.
-    encoder : TableEncoder or None
-        The encoder that made X of the cells of a file.
-    targets : sequence of str
-        Names of the target columns.
-    space : str
-        Name of the output space; "lists" or "choices" for items.
-    careful : sequence of str
-        Lines on columns that may have been misread.
-    formats : sequence of str
-        A cell of each column of marks, dates or codes, and its value.
-    chunks : iterable of (X, y) or None
-        Parts of a file that is not in memory.
-    counts : ndarray or None
-        How often each label of `y` occurs in the chunks.
-    qid : ndarray of shape (n,) or None
-        Round of each item.
-    reading : float
-        Seconds that reading and encoding took.
-    """
-
-    X: Any
-    y: Any
-    name: str
-    encoder: Any = None
-    targets: Any = ()
-    space: str = "multiclass"
-    careful: Any = ()
-    formats: Any = ()
+    X: Any  # (n, p), None for chunks
+    y: Any  # (n,) or (n, d); the labels of chunks; grades, or 1 for chosen items and 0 for others
+    name: str  # source and size
+    encoder: Any = None  # of the columns of a file
+    targets: Any = ()  # names of columns
+    space: str = "multiclass"  # "lists" or "choices" for items
+    careful: Any = ()  # lines on columns that may have been misread
+    formats: Any = ()  # a cell of each column of marks, dates or codes, and its value
     chunks: Any = None
-    counts: Any = None
-    qid: Any = None
-    reading: float = 0.0
+    counts: Any = None  # how often each label occurs in the chunks
+    qid: Any = None  # round (n,) of each item
+    reading: float = 0.0  # seconds that reading and encoding took
 
     def in_random_order(self, seed):
         """The rows in random order; rounds of items stay together, and their rows in order."""
@@ -84,13 +43,7 @@ class Table(NamedTuple):
 
 
 def read(options, first):
-    """The `Table` to learn, of the options and what `files.first_rows` returns for them.
-
-    Raises
-    ------
-    OSError, ValueError, ImportError
-        If the file, a column or a value is missing or invalid; the message is one line.
-    """
+    """The `Table` to learn, of the options and what `files.first_rows` returns for them."""
     path = options.file
     if path is None:
         return _digits(options.space)
@@ -112,13 +65,13 @@ def _whole(path, options, first, report):
     started, (frame, targets, notes, seconds) = time.perf_counter(), first
     round_, qid, about = options.qid or options.choice, None, ""
     report(len(frame))
-    cells = filled(path, frame, targets, f"{REMEDY}, or set --target")
+    cells = filled(path, frame, targets, ", the target: leave out such rows, or set --target")
     if round_ is None:
         space = space_of(cells.iloc[:, 0], options)
         y = outputs(path, cells, space, options.order, options.numbers)
     else:
         space, qid = "lists" if options.qid else "choices", rounds_of(path, frame, round_)
-        y = _of_items(path, cells, qid, options)
+        y = _grades_or_marks(path, cells, qid, options)
         about = f", {len(np.unique(qid))} {space} by {round_}"
     features = features_of(path, frame, options, (*targets, round_))
     if space in ("multiclass", "ordinal"):
@@ -153,17 +106,19 @@ def _in_parts(path, options, first, report):
     notes = [*lines, *careful.copies(first, targets)]
     shown = [*careful.format_examples(features, encoder.columns_, options.numbers)]
     texts, labels, classes, counts = Counter(), {}, None, None
+    size = files.LARGE_FILES.rows_per_part
 
     def chunks():
-        for frame in files.frames(path, options.delimiter, PART):
+        for frame in files.frames(path, options.delimiter, size):
             X = encoded(encoder, features_of(path, frame, options, targets), path)
             y = [labels[text] for text in frame[targets[0]].astype(str)] if labels else None
             yield X, outputs(path, frame[targets], space) if y is None else np.array(y)
 
-    for frame in files.frames(path, options.delimiter, PART, notes):
-        texts.update(filled(path, frame, targets, REMEDY).iloc[:, 0].astype(str))
+    for frame in files.frames(path, options.delimiter, size, notes):
+        cells = filled(path, frame, targets, ", the target: leave out such rows")
+        texts.update(cells.iloc[:, 0].astype(str))
         report(texts.total())
-    if space not in files.WIDE:
+    if space not in files.MULTI_COLUMN_SPACES:
         cells = load_pandas().DataFrame({targets[0]: list(texts)})
         y = outputs(path, cells, space, options.order)
         check_classes(path, y, 1, targets[0], first.columns)
@@ -219,13 +174,13 @@ def rounds_of(path, frame, name):
     return filled(path, frame, [name])[name].astype(str).to_numpy(object)
 
 
-def space_of(column, options):
-    """The space; by default "real" for amounts, which are not classes."""
+def space_of(column, options, max_classes=100):
+    """The space; by default "real" for amounts, which have fractions or many values."""
     numbers = None if are_codes(column) else numbers_of(column, options.numbers)
     if options.space is not None or options.order is not None or numbers is None:
         return options.space or ("multiclass" if options.order is None else "ordinal")
     distinct = len(np.unique(numbers))
-    has_many_values = distinct > CLASSES and len(numbers) < ROWS_EACH * distinct
+    has_many_values = distinct > max_classes and len(numbers) < MIN_ROWS_PER_CLASS * distinct
     return "real" if has_many_values or np.any(numbers != np.rint(numbers)) else "multiclass"
 
 
@@ -247,13 +202,13 @@ def outputs(path, cells, space, order=None, forms=None):
         what = what.get(space, "numbers" if space == "real" else "whole numbers")
         if space != "multiclass":
             raise ValueError(f"Target {name!r} of {path} must have {what} with --space {space}.")
-    elif space not in ("multiclass", "ordinal") or np.abs(y).max() < EXACT:
-        y = y if space in files.WIDE else y[:, 0]
+    elif space not in ("multiclass", "ordinal") or np.abs(y).max() < EXACT_INTEGER_LIMIT:
+        y = y if space in files.MULTI_COLUMN_SPACES else y[:, 0]
         return y.astype(np.int64) if space != "real" and np.all(y == np.rint(y)) else y
     return texts.to_numpy(object)
 
 
-def _of_items(path, cells, qid, options):
+def _grades_or_marks(path, cells, qid, options):
     """Grades, or marks, of which one in each round is 1."""
     ranks, (target,), round_ = options.qid is not None, cells.columns, options.qid or options.choice
     kind, what = ("qid", "grades") if ranks else ("choice", "choices")
@@ -280,37 +235,28 @@ def _check_chosen(rows, y, qid, name):
     """Raise a ValueError for the first round that does not have one chosen row."""
     counts = load_pandas().Series(y).groupby(qid, sort=False).sum()
     for label, count in counts[counts != 1.0].items():
-        chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:LISTED]))
+        chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:MAX_NAMES_LISTED]))
         where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
-        raise ValueError(
-            f"Each {name} needs exactly one chosen row (target 1): {several} of {len(counts)} do "
-            f"not have one, such as {name} {label} with {count:g}{where}. Correct them or leave "
-            "them out."
-        )
+        example = f"such as {name} {label} with {count:g}{where}"
+        wrong = f"{several} of {len(counts)} do not have one, {example}"
+        rule = f"Each {name} needs exactly one chosen row (target 1)"
+        raise ValueError(f"{rule}: {wrong}. Correct them or leave them out.")
 
 
-def check_classes(path, y, n, name, header):
-    """Raise a ValueError if the target has one value, or more than n rows allow."""
+def check_classes(path, y, n, name, header, max_cells=10**8):
+    """Raise a ValueError if the target has one value, or too many for the scores of n rows."""
     distinct = len(set(y.tolist()))
     if distinct == 1:
-        raise ValueError(
-            f"{path} only has the value {str(y[0])!r} in column {name!r}, the target, which needs "
-            f"at least two classes. Set --target to one of {', '.join(header[:LISTED])}."
-        )
-    if distinct * n > LARGEST_TABLE:
-        most = LARGEST_TABLE // n
+        remedy = f"Set --target to one of {', '.join(header[:MAX_NAMES_LISTED])}"
+        value = f"{path} only has the value {str(y[0])!r} in column {name!r}"
+        raise ValueError(f"{value}, the target, which needs at least two classes. {remedy}.")
+    if distinct * n > max_cells:
+        most = max_cells // n
         raise ValueError(f"Column {name!r} must have at most {most} labels, got {distinct}.")
 
 
 def encoded(encoder, frame, path, bad_cells=None):
-    """Rows of numbers of a part of a file.
-
-    Raises
-    ------
-    ValueError
-        If a cell is not the number or date that it should be; the message names row, column and
-        value. With ``bad_cells="missing"``, here or in training, such cells are missing values.
-    """
+    """Rows of numbers; an unreadable cell is missing with --bad-cells, here or in training."""
     try:
         return encoder.transform(frame)
     except ValueError:
@@ -324,9 +270,7 @@ def encoded(encoder, frame, path, bad_cells=None):
         row, name = wrong.stack().idxmax()
         kind, form = formats[name]
         of_format = f" of the format {form}" if form else ""
-        raise ValueError(
-            f"{path} row {row} has {frame.loc[row, name]!r} in column {name!r}, which has "
-            f"{kind}s{of_format}: correct it, or use --bad-cells missing to read such cells as "
-            "missing values."
-        )
+        cell = f"{frame.loc[row, name]!r} in column {name!r}, which has {kind}s{of_format}"
+        remedy = "correct it, or use --bad-cells missing to read such cells as missing values"
+        raise ValueError(f"{path} row {row} has {cell}: {remedy}.")
     return encoder.transform(frame.astype(object).mask(wrong, None))

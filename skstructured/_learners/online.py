@@ -15,7 +15,7 @@ from skstructured._base.available import available_if
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import check_dimension
 from skstructured._base.validation import (
-    ITEMS,
+    ITEMS_ADVICE,
     check_bool,
     check_choice,
     check_integer,
@@ -194,7 +194,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """
         if params:
             name = next(iter(params))
-            about = f". {ITEMS}" if name in GROUPS else ""
+            about = f". {ITEMS_ADVICE}" if name in GROUPS else ""
             raise TypeError(
                 f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}{about}"
             )

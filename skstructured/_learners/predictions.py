@@ -23,7 +23,7 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import DOUBLE
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of, snapshot
-from skstructured.extend._readers import ROWS, RowReader
+from skstructured.extend._readers import RowReader
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
@@ -39,7 +39,7 @@ def reader_of(learner: Any, fresh: bool = False) -> RowReader:
     if space is None:
         space = getattr(learner, "space", None)
         space = SPACES.get(space) if isinstance(space, str) else space
-    return getattr(space, "reader", ROWS)
+    return getattr(space, "reader", RowReader())
 
 
 def has_empty_sequence(learner: Any, X: Any) -> bool:

@@ -5,7 +5,7 @@ which is larger the more y contradicts P, and the set of all outputs whose score
 """
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -15,19 +15,9 @@ from skstructured import spaces
 from skstructured._base.pipelines import final_learner
 from skstructured.extend._types import Array, Floats, Ints, Outputs
 
-#: What estimators must have, for the error.
-WANTED = (
-    "a classifier with predict_proba, a regressor, or a learner over classes, ordinal classes, "
-    "multilabel outputs, assignments or label rankings"
-)
-
 
 class Kind:
-    """A task. It knows the estimator that it reads, as fitted so far, and the space of its learner.
-
-    In a subclass, `scores` (n,) measures by how much outputs contradict P, and `sets` returns which
-    outputs have a score of at most q: with −inf none, with inf all.
-    """
+    """A task: `scores` (n,) of outputs, and `sets` of the outputs whose score is at most q."""
 
     #: What gives P; of the learner at the end, if pipelines do not have it.
     method = "predict_proba"
@@ -42,10 +32,9 @@ class Kind:
         P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
         missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
         if missing.any():
-            raise ValueError(
-                f"estimator must predict numbers, got NaN for row {int(np.argmax(missing))} of X: "
-                f"{model!r} predicts {P[np.argmax(missing)]}."
-            )
+            row = int(np.argmax(missing))
+            what = f"got NaN for row {row} of X: {model!r} predicts {P[row]}"
+            raise ValueError(f"estimator must predict numbers, {what}.")
         return P
 
     def read(self, y: Outputs) -> Array:
@@ -118,8 +107,8 @@ class OfRankings(Kind):
     method = "embedding_scores"
 
     def scores(self, P: Floats, y: Array) -> Floats:
-        ahead = y[:, :, None] > y[:, None, :]
-        return np.where(ahead, self._against(P), -np.inf).max(axis=(1, 2))
+        against = np.where(y[:, :, None] > y[:, None, :], self._against(P), -np.inf)
+        return against.max(axis=(1, 2))
 
     def sets(self, P: Floats, q: float) -> Array:
         return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)
@@ -146,36 +135,30 @@ class OfNumbers(Kind):
         return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
 
 
-def refuse_sequences(estimator: Any, space: Any) -> NoReturn:
-    """Raise a TypeError that names what to use."""
-    raise TypeError(
-        f"estimator must be {WANTED}, got {estimator!r}. For label sequences compare "
-        "predict_marginals with a threshold."
-    )
-
-
-#: Kinds of spaces, the first that fits.
-SPACES = (
-    (spaces.OrdinalChain, OfOrderedClasses),
-    (spaces.Permutahedron, OfRankings),
-    (spaces.Birkhoff, OfAssignments),
-    (spaces.Hypercube, OfLabelSets),
-    (spaces.LabelSequence, refuse_sequences),
-)
-
-
-def kind_of(estimator: Any) -> Any:
+def choose_kind(estimator: Any) -> Any:
     """The kind of a fitted estimator; a TypeError if there is no such kind."""
     space = getattr(final_learner(estimator)[0], "space_", None)
-    for of, kind in SPACES:
-        if isinstance(space, of):
+    kinds: dict[type, type[Kind]] = {
+        spaces.OrdinalChain: OfOrderedClasses,
+        spaces.Permutahedron: OfRankings,
+        spaces.Birkhoff: OfAssignments,
+        spaces.Hypercube: OfLabelSets,
+    }
+    for space_class, kind in kinds.items():
+        if isinstance(space, space_class):
             return kind(estimator, space)
-    labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
-    if labels and hasattr(estimator, "predict_proba"):
+    has_labels, hint = np.ndim(getattr(estimator, "classes_", 0)) == 1, ""
+    if isinstance(space, spaces.LabelSequence):
+        hint = " For label sequences compare predict_marginals with a threshold."
+    elif has_labels and hasattr(estimator, "predict_proba"):
         return OfClasses(estimator, space)
-    if is_regressor(estimator) and not is_classifier(estimator):
+    elif is_regressor(estimator) and not is_classifier(estimator):
         return OfNumbers(estimator, space)
-    raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")
+    raise TypeError(
+        "estimator must be a classifier with predict_proba, a regressor, or a learner over "
+        "classes, ordinal classes, multilabel outputs, assignments or label rankings, got "
+        f"{estimator!r}.{hint}"
+    )
 
 
 def quantile(scores: Floats, alpha: float) -> float:

@@ -12,22 +12,8 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
 from skstructured._learners.weights import class_weights
 from skstructured.extend._types import Floats, Given
+from skstructured.guarantees import risk
 from skstructured.guarantees.comparators import best_measured, measured
-from skstructured.guarantees.risk import (
-    OrderTest,
-    RecentBound,
-    RiseTest,
-    fewest_losses,
-    read_delta,
-    rise_found,
-    risk_bound,
-    risk_curve,
-    warn_of_order,
-    warn_of_rise,
-)
-
-#: By how much rounding may put an expected loss outside [0, 1].
-ROUNDING = 1e-9
 
 
 @dataclass(repr=False)
@@ -70,12 +56,11 @@ class ProgressiveResult:
     dependence: str | None = None
 
     def __repr__(self):
-        name, n = type(self.estimator).__name__, len(self.target_loss)
+        n = len(self.target_loss)
         mean = float(np.mean(self.expected_target_loss)) if n else float("nan")
-        return (
-            f"ProgressiveResult({n} rounds of {name}, mean expected target loss {mean:.4g}, "
-            f"play={self.play!r})"
-        )
+        rounds = f"{n} rounds of {type(self.estimator).__name__}"
+        loss = f"mean expected target loss {mean:.4g}"
+        return f"ProgressiveResult({rounds}, {loss}, play={self.play!r})"
 
     @property
     def weight(self) -> Floats:
@@ -223,17 +208,16 @@ class ProgressiveResult:
         On independent rows Cesa-Bianchi, Conconi, Gentile (2004), "On the generalization ability of
         on-line learning algorithms".
         """
-        losses, fewest = self._new_row_losses(), fewest_losses(delta)
+        losses, fewest = self._new_row_losses(), risk.fewest_losses(delta)
         n_last = max(1, round(_share(last) * len(losses)))
         if n_last < fewest:
-            raise GuaranteeError(
-                f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {n_last}: "
-                f"the last {last} of {len(losses)}."
-            )
+            got = f"got {n_last}: the last {last} of {len(losses)}"
+            needed = f"a bound below 1 needs at least {fewest} rounds"
+            raise GuaranteeError(f"With delta={delta} {needed}, {got}.")
         packed = getattr(self.rounds, "packed", None)
         if isinstance(packed, np.ndarray):  # label sequences and items have no distance
-            warn_of_order(OrderTest.of_rows(packed, delta))
-        return risk_bound(losses[-n_last:], delta)
+            risk.warn_of_order(risk.OrderTest.of_rows(packed, delta))
+        return risk.risk_bound(losses[-n_last:], delta)
 
     def risk_curve(self, delta: float = 0.05) -> Floats:
         """Bound on the mean risk up to every round, valid for all rounds at once, (n,).
@@ -255,7 +239,7 @@ class ProgressiveResult:
         GuaranteeError
             For rows that do not stand for new ones: see `risk_bound`.
         """
-        return risk_curve(self._new_row_losses(), delta)
+        return risk.risk_curve(self._new_row_losses(), delta)
 
     @property
     def changed_(self) -> bool:
@@ -264,7 +248,7 @@ class ProgressiveResult:
         Of all rounds' expected target losses; False if `risk_curve` is not available.
         """
         try:
-            return rise_found(self._new_row_losses(), 0.05) is not None
+            return risk.rise_found(self._new_row_losses(), 0.05) is not None
         except GuaranteeError:
             return False
 
@@ -274,32 +258,33 @@ class ProgressiveResult:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
         weight = getattr(self.rounds, "weight", None)
         if weight is not None and np.ptp(weight) > 0.0 and not self._weighed_by_class():
-            raise GuaranteeError(
-                "The risk on new rows is not stated for rounds with sample weights: the rows then "
-                "do not stand for new ones one for one."
-            )
-        losses = np.clip(self.expected_target_loss, 0.0, 1.0)
-        if not np.all(np.abs(losses - self.expected_target_loss) <= ROUNDING):
+            reason = "the rows do not stand for new ones one for one"
+            raise GuaranteeError(f"No risk is stated for rounds with sample weights: {reason}.")
+        losses, are_in_range = _clip_losses(self.expected_target_loss)
+        if not are_in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
         return losses
 
     def _weighed_by_class(self):
         """Whether the weights of the rounds are those of ``class_weight`` and nothing else."""
         learner, rounds = self.estimator, self.rounds
-        has_class_weight = getattr(learner, "class_weight", None) is not None
-        return has_class_weight and np.array_equal(rounds.weight, class_weights(learner, rounds))
+        is_weighed = getattr(learner, "class_weight", None) is not None
+        return is_weighed and np.array_equal(rounds.weight, class_weights(learner, rounds))
 
     def _certificate(self, delta=None):
         if self.play != "randomized":
-            raise GuaranteeError(
-                f"Regret bounds require play='randomized'; this run used play={self.play!r}."
-            )
+            run = f"this run used play={self.play!r}"
+            raise GuaranteeError(f"Regret bounds require play='randomized'; {run}.")
         if self.batch_size > 1:
-            raise GuaranteeError(
-                f"The bounds are about learning after every round, not batches of "
-                f"{self.batch_size}."
-            )
+            batches = f"batches of {self.batch_size}"
+            raise GuaranteeError(f"The bounds are about learning after every round, not {batches}.")
         return self.estimator.certificate(delta)
+
+
+def _clip_losses(losses):
+    """Losses in [0, 1], and whether all were in it up to rounding."""
+    clipped = np.clip(losses, 0.0, 1.0)
+    return clipped, bool(np.all(np.abs(clipped - losses) <= 1e-9))
 
 
 def _share(last):
@@ -340,12 +325,12 @@ class StreamResult:
     def __init__(
         self, estimator: Any, play: str, batch_size: int, dependence: str | None, delta: float
     ) -> None:
-        read_delta(delta)
+        risk.read_delta(delta)
         self.estimator, self.play, self.batch_size = estimator, play, batch_size
         self.dependence, self.delta = dependence, delta
-        self._risk, self._in_range = RecentBound(delta), True
+        self._risk, self._in_range = risk.RecentBound(delta), True
         self._rows: list[tuple[float, ...]] = []
-        self._rise, self._order = RiseTest(delta), OrderTest(delta)
+        self._rise, self._order = risk.RiseTest(delta), risk.OrderTest(delta)
         self.n_rounds, self._sums = 0, np.zeros(3)
         self.target_loss = self.expected_target_loss = self.surrogate_loss = math.nan
 
@@ -358,8 +343,8 @@ class StreamResult:
         self.n_rounds, self._sums = self.n_rounds + m, self._sums + sums
         means = self._sums / self.n_rounds if self.n_rounds else np.full(3, math.nan)
         self.target_loss, self.expected_target_loss, self.surrogate_loss = means.tolist()
-        expected = np.clip(losses[1], 0.0, 1.0)
-        self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= ROUNDING))
+        expected, are_in_range = _clip_losses(losses[1])
+        self._in_range &= are_in_range
         self._risk.update(expected)
         self._rise.update(expected)
 
@@ -408,15 +393,14 @@ class StreamResult:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
         if not self._in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
-        warn_of_order(self._order)
+        risk.warn_of_order(self._order)
         running_bound, found_at = self._risk.current, self._rise.found_at
         within = found_at is not None and found_at > running_bound.start
-        warn_of_rise(found_at if within else None, running_bound.bound, running_bound.mean)
+        risk.warn_of_rise(found_at if within else None, running_bound.bound, running_bound.mean)
         return running_bound.bound
 
     def __repr__(self):
-        return (
-            f"StreamResult({self.n_rounds} rounds of {type(self.estimator).__name__} in "
-            f"{len(self._rows)} chunks, mean expected target loss {self.expected_target_loss:.4g}, "
-            f"play={self.play!r})"
-        )
+        name, chunks = type(self.estimator).__name__, f"{len(self._rows)} chunks"
+        loss = f"mean expected target loss {self.expected_target_loss:.4g}"
+        rounds = f"{self.n_rounds} rounds of {name} in {chunks}"
+        return f"StreamResult({rounds}, {loss}, play={self.play!r})"

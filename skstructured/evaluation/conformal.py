@@ -14,7 +14,7 @@ from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured._learners.lock import learning_aside, locked, snapshot
-from skstructured.evaluation._conformity import OfClasses, kind_of, places, quantile
+from skstructured.evaluation._conformity import OfClasses, choose_kind, places, quantile
 from skstructured.experts._binary import rows_at
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.items._reading import unique_values
@@ -219,7 +219,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         learned, held_out = self._split(counted)
         options = {} if sample_weight is None else {"sample_weight": weight[learned]}
         estimator = clone(self.estimator).fit(rows_at(X, learned), rows_at(y, learned), **options)
-        kind = kind_of(estimator)
+        kind = choose_kind(estimator)
         read = kind.read(rows_at(y, held_out))
         scores = kind.scores(kind.numbers(rows_at(X, held_out)), read)
         with learning_aside(self) as new:
@@ -254,9 +254,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         """
         self._check()
         if self.by_class or np.ndim(getattr(self, "threshold_", 0.0)) > 0:
-            raise ValueError(
-                "by_class=True and groups are only supported for fit: partial_fit has one level."
-            )
+            reason = "partial_fit has one level"
+            raise ValueError(f"by_class=True and groups are only supported for fit: {reason}.")
         X, y = indexed(self, X, y)
         with self.turn:
             first = not hasattr(self, "estimator_")
@@ -264,7 +263,7 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             if first:
                 options = {} if classes is None else {"classes": classes}
                 estimator.partial_fit(rows_at(X, slice(0, 1)), rows_at(y, slice(0, 1)), **options)
-            kind = kind_of(estimator)
+            kind = choose_kind(estimator)
             read = kind.read(y)
             kind.check(y, read)
             kind.scores(kind.numbers(X), read)  # so errors come up before a row is learned
@@ -371,14 +370,9 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _split(self, rows: Ints) -> Any:
-        """Rows that are learned, and held-out rows, all in random order.
-
-        The split is not stratified: the held-out rows must be drawn as new rows are.
-        """
+        """Rows that are learned, and held-out rows, drawn as new rows are: not stratified."""
         if (n := len(rows)) < 2:
-            raise ValueError(
-                f"n_samples={n} is too few: one row to learn and one to hold out are needed."
-            )
+            raise ValueError(f"n_samples={n} is too few: 2 are needed, one of them held out.")
         held_out = min(max(round(self.calibration_size * n), 1), n - 1)
         return train_test_split(rows, test_size=held_out, random_state=self.random_state)
 
@@ -396,9 +390,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         if not self.by_class:
             return quantile(scores, self.alpha)
         if not isinstance(kind, OfClasses):
-            raise ValueError(
-                f"by_class=True is only supported for classes, got {kind.estimator!r}."
-            )
+            model = kind.estimator
+            raise ValueError(f"by_class=True is only supported for classes, got {model!r}.")
         classes = range(len(kind.estimator.classes_))
         return np.array([quantile(scores[read == k], self.alpha) for k in classes])
 
@@ -414,11 +407,10 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _begin(self, estimator: Any, scores: Floats, threshold: Any, groups: Any = None) -> None:
         """Set the fitted attributes, with scores in random order and an empty stream."""
-        self.estimator_ = estimator
+        self.estimator_, self.groups_ = estimator, groups
         self._recent = scores[-self.window :]
         self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
         self.threshold_: Any = threshold
-        self.groups_ = groups
         self.n_sets_, self._held = 0, 0
 
     def _learn_row(self, kind: Any, x: Any, y: Any, read: Array) -> None:
@@ -443,4 +435,4 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
 
     def _kind(self) -> Any:
         check_is_fitted(self, "estimator_")
-        return kind_of(self.estimator_)
+        return choose_kind(self.estimator_)

@@ -13,12 +13,9 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.extend._types import Array, Floats, Given
 
-#: Longer curves are thinned to this many points.
-POINTS = 2000
-
 #: Kind of curve -> how it is drawn, and what the legend calls it. Wide dots under narrow dashes
-#: keep a comparator visible where its bound coincides with it.
-KINDS = {
+#: keep a comparator visible if its bound coincides with it.
+CURVES: dict[str, tuple[dict[str, Any], str]] = {
     "loss": ({"linestyle": "-", "linewidth": 1.8}, "expected target loss"),
     "comparator": ({"linestyle": ":", "linewidth": 2.6}, "comparator's surrogate loss"),
     "bound": ({"linestyle": "--", "linewidth": 1.1}, "bound"),
@@ -143,11 +140,11 @@ class RegretDisplay:
         if not isinstance(result, ProgressiveResult):
             raise TypeError(f"result must be a ProgressiveResult, got {result!r}.")
         n, losses = len(result.expected_target_loss), result.weight * result.expected_target_loss
-        indices = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
+        indices = np.unique(np.linspace(0, n - 1, min(n, 2000)).round().astype(np.intp))
         curves = np.cumsum(losses), *_reference(result, comparator), _risk(result, risk_delta)
         drawn: Any = [None if curve is None else curve[indices] for curve in curves]
         name = type(result.estimator).__name__ if name is None else name
-        return cls(name=name, rounds=indices + 1, **dict(zip(KINDS, drawn, strict=True))).plot(ax)
+        return cls(name=name, rounds=indices + 1, **dict(zip(CURVES, drawn, strict=True))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves.
@@ -173,7 +170,7 @@ class RegretDisplay:
             ax = plt.subplots(figsize=(9, 4.5), layout="constrained")[1]
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, {}
         color = None  # the next one of the axes
-        for kind, (style, meaning) in KINDS.items():
+        for kind, (style, meaning) in CURVES.items():
             values = getattr(self, kind)
             if values is not None:
                 label = f"{self.name}: {meaning}"

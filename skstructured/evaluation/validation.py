@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from skstructured._base.validation import check_choice, check_integer
 from skstructured._learners.weights import weighs_classes
@@ -17,13 +17,10 @@ from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
-from skstructured.streaming.chunks import checked_chunks, steps_of, told_of_chunk, transform_of
-
-#: Rounds decoded at a time if every round is learned by itself.
-BLOCK = 4096
+from skstructured.streaming.chunks import checked_chunks, note_chunk, pipeline_steps, step_transform
 
 #: Rows that a step of a pipeline sees before it transforms them.
-CHUNK = 256
+ROWS_PER_STEP = 256
 
 
 def progressive_validate(
@@ -113,7 +110,7 @@ def _validate_chunks(estimator, chunks, classes, protocol, rng, progress, delta)
     learner, transform = split_pipeline(estimator)
     result = StreamResult(learner, *protocol, None, delta)
     for number, (X, y) in enumerate(checked_chunks(chunks, lengths=(2,))):
-        with told_of_chunk(number, result.n_rounds):
+        with note_chunk(number, result.n_rounds):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
             result.dependence = _dependence(estimator, learner, *protocol)
@@ -130,7 +127,8 @@ def _validate_chunks(estimator, chunks, classes, protocol, rng, progress, delta)
 
 def _play_rounds(learner, rounds, protocol, rng, progress=None, total=None, done=0):
     """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
-    n, size = rounds.X.shape[0], max(BLOCK * (protocol[1] == 1), protocol[1])
+    n, size = rounds.X.shape[0], protocol[1]
+    size = 4096 if size == 1 else size  # decoded at a time, each row learned by itself
     losses = np.empty((3, n))
     for start in range(0, n, size):
         indices = np.arange(start, min(start + size, n))
@@ -153,57 +151,43 @@ def _turn(learner, play, batch_size, rounds, indices, rng):
 
 
 def split_pipeline(estimator):
-    """A new learner, and a function that transforms X by the steps before it.
-
-    Fitted steps transform X. Others are cloned and see X chunk by chunk, by
-    their ``partial_fit``, each chunk before it is transformed; a second call continues with them.
-
-    Raises
-    ------
-    TypeError
-        For an estimator that is not an `OnlineLearner`.
-    ValueError
-        For a step that is neither fitted nor has ``partial_fit``.
-    """
-    steps = steps_of(estimator)
+    """A new learner, and a function that transforms X by steps, which may learn chunk by chunk."""
+    steps = pipeline_steps(estimator)
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):
-        raise TypeError(
-            f"estimator must be (or end in) an OnlineLearner of this library, got {learner!r}. For "
-            "any other estimator, predict each row before partial_fit learns it, and pass the "
-            "losses to RiskMonitor().update(losses)."
-        )
-    transforms = [transform_of(name, step, _learned_in_chunks) for name, step in steps[:-1]]
+        remedy = "predict each row before partial_fit learns it"
+        remedy += ", and pass the losses to RiskMonitor().update(losses)"
+        rule = f"estimator must be (or end in) an OnlineLearner of this library, got {learner!r}"
+        raise TypeError(f"{rule}. For any other estimator, {remedy}.")
+    transforms = [step_transform(name, step, _fit_in_chunks) for name, step in steps[:-1]]
     return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
 
 
 def _dependence(estimator, learner, play, batch_size):
     """Why rows were not new to the model that played them, or None; `learner` has begun."""
-    ahead = [name for name, step in steps_of(estimator)[:-1] if not is_fitted(step)]
-    if ahead:
-        return (
-            f"step {ahead[0]!r} of the pipeline was updated with {CHUNK} rows at a time before "
-            f"they were predicted. Fit it on other rows first, and pass the rows it transforms."
-        )
+    fitting = [name for name, step in pipeline_steps(estimator)[:-1] if not is_fitted(step)]
+    if fitting:
+        remedy = "Fit it on other rows first, and pass the rows it transforms"
+        updates = f"was updated with {ROWS_PER_STEP} rows at a time before they were predicted"
+        return f"step {fitting[0]!r} of the pipeline {updates}. {remedy}."
     if play == "randomized" and batch_size == 1 and weighs_classes(learner):
-        return (
-            "With play='randomized' the output depends on the weight of the round, and "
-            "class_weight reveals the class by it. Use play='predict'."
-        )
+        reason = "the output depends on the weight of the round"
+        leak = "class_weight reveals the class by it. Use play='predict'"
+        return f"With play='randomized' {reason}, and {leak}."
     return None
 
 
-def _learned_in_chunks(step):
-    return functools.partial(_transformed_in_chunks, clone(step))
+def _fit_in_chunks(step):
+    return functools.partial(_transform_in_chunks, clone(step))
 
 
-def _transformed_in_chunks(step, X):
-    chunks = [X[start : start + CHUNK] for start in range(0, X.shape[0], CHUNK)]
+def _transform_in_chunks(step, X):
+    chunks = (X[batch] for batch in gen_batches(X.shape[0], ROWS_PER_STEP))
     blocks = [step.partial_fit(chunk).transform(chunk) for chunk in chunks]
     return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
 
 
-def warm_up(estimator, X, y, classes=None, play="predict"):
-    """Load (or compile) the functions of a validation, to leave them out of timings."""
+def compile_validation(estimator, X, y, classes=None):
+    """Load or compile the functions of a validation, to leave them out of timings."""
     learner = clone(estimator)
-    _turn(learner, play, 1, learner.begin(X, y, classes), np.arange(1), None)
+    _turn(learner, "predict", 1, learner.begin(X, y, classes), np.arange(1), None)

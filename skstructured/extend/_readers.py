@@ -35,7 +35,7 @@ class SequenceReader(RowReader):
     has_sequences = True
 
     def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
-        """See `RowReader`; ValueErrors name the sequence."""
+        """The `Batch` of stacked sequences; ValueErrors name the sequence."""
         return stacked_batch(learner, stack_rows(X), reset)
 
     def stack(self, y: Outputs) -> Any:
@@ -53,7 +53,3 @@ def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
     values = values if values.dtype == np.float64 else values.astype(np.float64)
     learner._dtype = np.dtype(np.float64)
     return Batch(Rows.from_array(values), None, None, stacked.offsets)
-
-
-#: The readers have no state.
-ROWS, SEQUENCES = RowReader(), SequenceReader()

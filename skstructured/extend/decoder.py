@@ -54,11 +54,8 @@ class Decoder(Component, ABC):
         """Raise a ValueError if the decoder does not support the space of the loss."""
         kind = self.only_over
         if kind is not None and not isinstance(loss.space, kind):
-            space_name = type(loss.space).__name__
-            raise ValueError(
-                f"decoder={type(self).__name__}() is only supported for {kind.__name__}; got the "
-                f"space {space_name}."
-            )
+            rule = f"is only supported for {kind.__name__}; got the space"
+            raise ValueError(f"decoder={type(self).__name__}() {rule} {type(loss.space).__name__}.")
 
     def draw_mean(self, theta: Floats, mu: Floats) -> Floats:
         """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder overrides it."""

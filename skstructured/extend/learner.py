@@ -10,16 +10,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
-from skstructured.extend._types import (
-    Bound,
-    Features,
-    Floats,
-    Given,
-    Ints,
-    Loss,
-    Outputs,
-    Seed,
-)
+from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 
 class Batch(NamedTuple):
@@ -60,14 +51,13 @@ class Batch(NamedTuple):
         """How many rounds."""
         return len(self.packed)
 
-    def take(self, which: Ints | slice) -> "Batch":
-        """The rounds `which`, in their order."""
-        X = self.X[which]
+    def take(self, indices: Ints | slice) -> "Batch":
+        """The rounds at these positions, in their order."""
+        X = self.X[indices]
         offsets = None if self.offsets is None else X.offsets
         X = X if offsets is None else X.values
         rows = type(self.rows).from_array(X) if hasattr(self.rows, "from_array") else X
-        packed = None if self.packed is None else self.packed[which]
-        weight = None if self.weight is None else self.weight[which]
+        packed, weight = (None if a is None else a[indices] for a in (self.packed, self.weight))
         return Batch(rows, packed, weight, offsets)
 
     def dense(self, which: Ints) -> Floats:
@@ -299,9 +289,7 @@ class OnlineLearner(ABC):
         GuaranteeError
             If the learner has no surrogate loss.
         """
-        raise GuaranteeError(
-            f"{type(self).__name__} has no surrogate loss to measure a comparator by."
-        )
+        raise GuaranteeError(f"{type(self).__name__} has no surrogate loss for comparators.")
 
     def round_weights(self, n: int) -> Floats:
         """Weights of the first n rounds in sums of losses, (n,), of mean 1."""

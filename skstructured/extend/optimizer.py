@@ -8,7 +8,7 @@ from numba import int64
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.compiled import kernel, kernel_over, with_globals
+from skstructured._engine.compiled import kernel, kernel_over
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import LoopState, new_state
@@ -95,10 +95,9 @@ class OnlineOptimizer(Component, ABC):
 def no_high_probability(optimizer: OnlineOptimizer, delta: float | None) -> None:
     """Raise a GuaranteeError for `delta` if the optimizer's theorem is about the expectation."""
     if delta is not None:
-        raise GuaranteeError(
-            f"The bound of {type(optimizer).__name__} only holds in expectation; for one with "
-            'probability 1 − delta use GradientDescent(eta="high_probability").'
-        )
+        other = 'probability 1 − delta use GradientDescent(eta="high_probability")'
+        rule = f"The bound of {type(optimizer).__name__} only holds in expectation"
+        raise GuaranteeError(f"{rule}; for one with {other}.")
 
 
 @kernel
@@ -108,62 +107,56 @@ def weight_step(state, inner, square, bound, weight):
 
 
 #: What copies of the functions below have: whether rows are CSR, and the rule.
-SPARSE = False
-COORDINATE: Any = None
+HAS_CSR_ROWS = False
+COORDINATE_RULE: Any = None
 MOVE_FEATURE: Any = None
-AT: Any = None
 
 
-def _place(block, dim, k, j):
-    """The position of the entry of score k and feature j in an array of Θ, its `block`.
-
-    The arrays of CSR rows are next to each other, those of dense ones below each other.
-    """
-    return (j, block * dim + k) if SPARSE else (block * dim + k, j)
-
-
-#: `_place` of dense and of CSR rows.
-PLACES = [kernel(with_globals(_place, SPARSE=sparse), inline=True) for sparse in (False, True)]
+@kernel(inline=True)
+def _entry_position(block, dim, k, j, sparse):
+    """The position of score k and feature j in a block of Θ, next to or below the others."""
+    return (j, block * dim + k) if sparse else (block * dim + k, j)
 
 
 def _move_feature(Theta, dim, j, state, g, c):
-    """Move the weights of a feature by a rule with two numbers for each.
-
-    The arrays behind Θ = (W, a, b) are Σ v W, up to date only if a feature was just visited, and
-    the Σ v at that time.
-    """
-    visit = AT(4, dim, 0, j)
+    """Move the weights of a feature by a rule with two numbers each: Θ = (W, a, b, Σ v W, Σ v)."""
+    # The sums are those at the last visit of the feature.
+    visit = _entry_position(4, dim, 0, j, HAS_CSR_ROWS)
     passed, Theta[visit] = state[LoopState.WEIGHT_SUM] - Theta[visit], state[LoopState.WEIGHT_SUM]
     for k in range(dim):
-        at_W, at_a, at_b = AT(0, dim, k, j), AT(1, dim, k, j), AT(2, dim, k, j)
-        Theta[AT(3, dim, k, j)] += passed * Theta[at_W]
-        Theta[at_W], Theta[at_a], Theta[at_b] = COORDINATE(
+        at_W = _entry_position(0, dim, k, j, HAS_CSR_ROWS)
+        at_a = _entry_position(1, dim, k, j, HAS_CSR_ROWS)
+        at_b = _entry_position(2, dim, k, j, HAS_CSR_ROWS)
+        Theta[_entry_position(3, dim, k, j, HAS_CSR_ROWS)] += passed * Theta[at_W]
+        Theta[at_W], Theta[at_a], Theta[at_b] = COORDINATE_RULE(
             state, Theta[at_W], Theta[at_a], Theta[at_b], c * g[k]
         )
 
 
 def _move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
-    dim, n_intercepts = raw.shape[0], (Theta.shape[0] if SPARSE else Theta.shape[1]) - width
+    dim, n_intercepts = raw.shape[0], (Theta.shape[0] if HAS_CSR_ROWS else Theta.shape[1]) - width
     start, stop = row * width, (row + 1) * width
     first, last = ahead * width, (ahead + 1) * width
-    if SPARSE:
+    if HAS_CSR_ROWS:
         start, stop = indptr[row], indptr[row + 1]
         first, last = indptr[ahead], indptr[ahead + 1]
     if u != 0.0:
         for t in range(start, stop):
             if data[t] != 0.0:
-                j = int64(indices[t]) if SPARSE else t - start
+                j = int64(indices[t]) if HAS_CSR_ROWS else t - start
                 MOVE_FEATURE(Theta, dim, j, state, g, u * data[t])
         if n_intercepts > 0:
             MOVE_FEATURE(Theta, dim, width, state, g, u)
     z_sq = float(n_intercepts)
     for k in range(dim):
-        raw[k] = Theta[AT(0, dim, k, width)] if n_intercepts > 0 else 0.0
+        raw[k] = 0.0
+        if n_intercepts > 0:
+            raw[k] = Theta[_entry_position(0, dim, k, width, HAS_CSR_ROWS)]
     for t in range(first, last):
-        z, j = data[t], int64(indices[t]) if SPARSE else t - first
+        z, j = data[t], int64(indices[t]) if HAS_CSR_ROWS else t - first
         z_sq += z * z
         for k in range(dim):
-            raw[k] += Theta[AT(0, dim, k, j)] * z
+            raw[k] += Theta[_entry_position(0, dim, k, j, HAS_CSR_ROWS)] * z
     return z_sq
 
 
@@ -212,17 +205,17 @@ class CoordinateOptimizer(OnlineOptimizer):
         return state
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
-        """The row primitive; see `OnlineOptimizer`."""
-        constants = {"AT": PLACES[sparse], "SPARSE": sparse}
-        mover = kernel_over(_move_feature, COORDINATE=self.coordinate_kernel, **constants)
-        return kernel_over(_move_and_score, MOVE_FEATURE=mover, **constants)
+        """The row primitive of the coordinate rule."""
+        rule = self.coordinate_kernel
+        mover = kernel_over(_move_feature, COORDINATE_RULE=rule, HAS_CSR_ROWS=sparse)
+        return kernel_over(_move_and_score, MOVE_FEATURE=mover, HAS_CSR_ROWS=sparse)
 
     def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
-        """The last weights; see `OnlineOptimizer`."""
+        """The last weights W (dim, width)."""
         return Theta[:dim].copy()
 
     def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
-        """The mean of the weights played; see `OnlineOptimizer`."""
+        """The mean (dim, width) of the weights played."""
         start, visit = 3 * dim, Theta[4 * dim]
         summed = Theta[start : start + dim] + (state[LoopState.WEIGHT_SUM] - visit) * Theta[:dim]
         return summed / max(state[LoopState.WEIGHT_SUM], 1e-300)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Component
 from skstructured._base.plugins import all_builtin, check_sign, check_vertices
 from skstructured.extend._by_vertices import project
-from skstructured.extend._readers import ROWS, RowReader
+from skstructured.extend._readers import RowReader
 from skstructured.extend._types import Array, Floats, Given, Kernel, Outputs, Packed, Seed
 
 
@@ -80,7 +80,7 @@ class OutputSpace(Component, ABC):
     #: lists, outputs then have an integer for each item, as `encode` reads them.
     over_pairs: bool = False
     #: How learners read X and y: one row per output, unless the space has sequences.
-    reader: RowReader = ROWS
+    reader: RowReader = RowReader()
 
     @abstractmethod
     def argmax(self, theta: Floats) -> Floats:

@@ -51,9 +51,8 @@ class Surrogate(Component):
     @property
     def lipschitz(self) -> float:
         """The largest ‖∇ℓ‖ in θ."""
-        raise NotImplementedError(
-            f"{type(self).__name__} must define lipschitz, the largest norm of its gradients."
-        )
+        name = type(self).__name__
+        raise NotImplementedError(f"{name} must define lipschitz, the largest norm of gradients.")
 
     def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; a ValueError if it does not support the space."""
@@ -90,9 +89,8 @@ class Surrogate(Component):
 
     def constants_of(self, dim: int | None = None) -> Any:
         """A GuaranteeError: constants are those of a `FenchelYoung` loss."""
-        raise GuaranteeError(
-            f"{self!r} has no regularizer, so it has no constants: use a FenchelYoung loss."
-        )
+        reason = "has no regularizer, so it has no constants"
+        raise GuaranteeError(f"{self!r} {reason}: use a FenchelYoung loss.")
 
     def check_residual(self, work: Floats) -> None:
         """Return without a warning: such a loss has no iterations, and no residual."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import log_expit, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from skstructured.extend._by_vertices import scratch
+from skstructured.extend._by_vertices import projection_scratch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import ORACLES, Oracle
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
@@ -139,7 +139,7 @@ ORACLES |= {
     (Birkhoff, SquaredNorm): _projection(
         matching.matching_projection, work=matching.matching_work, iterative=True
     ),
-    (OutputSpace, SquaredNorm): _projection(None, work=scratch, iterative=True),
+    (OutputSpace, SquaredNorm): _projection(None, work=projection_scratch, iterative=True),
 }
 
 #: Residuals of iterative kernels above this are worth a warning.

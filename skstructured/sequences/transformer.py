@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.available import available_if
 from skstructured._base.ragged import (
-    OF_DICTS,
+    TOKENS_ADVICE,
     Ragged,
     Stacked,
     around_empty,
@@ -172,7 +172,7 @@ def _applied(method, stacked, *labels):
         if not isinstance(row, str):
             raise
         requirement = "dicts of features at every position for this transformer"
-        raise ValueError(f"X must hold {requirement}, got {row!r}. {OF_DICTS}") from error
+        raise ValueError(f"X must hold {requirement}, got {row!r}. {TOKENS_ADVICE}") from error
 
 
 def _rebuilt(stacked, transform):

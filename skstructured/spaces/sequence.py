@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
-from skstructured.extend._readers import SEQUENCES
+from skstructured.extend._readers import SequenceReader
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
@@ -151,7 +151,7 @@ class LabelSequence(LabelSpace):
     """
 
     task = None
-    reader = SEQUENCES
+    reader = SequenceReader()
     instead_of_probabilities = " predict_marginals has those of every position."
     default_regularizer = "shannon"
 

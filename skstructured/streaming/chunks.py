@@ -82,21 +82,20 @@ def fit_chunks(
     >>> model.t_
     1000
     """
-    steps = steps_of(estimator)
+    steps = pipeline_steps(estimator)
     learner, n = steps[-1][1], 0
     if not hasattr(learner, "partial_fit"):
-        raise TypeError(
-            f"estimator must have (or end in a step with) partial_fit, got {learner!r}."
-        )
-    asks = "classes" in inspect.signature(learner.partial_fit).parameters
-    class_options = {"classes": classes} if asks and classes is not None else {}
-    ahead = [transform_of(name, step, _learned_in_place) for name, step in steps[:-1]]
+        rule = "must have (or end in a step with) partial_fit"
+        raise TypeError(f"estimator {rule}, got {learner!r}.")
+    needs_classes = "classes" in inspect.signature(learner.partial_fit).parameters
+    options = {"classes": classes} if needs_classes and classes is not None else {}
+    transforms = [step_transform(name, step, _fit_in_place) for name, step in steps[:-1]]
     for number, (X, y, *weight) in enumerate(checked_chunks(chunks)):
-        with told_of_chunk(number, n):
-            for transform in ahead:
+        with note_chunk(number, n):
+            for transform in transforms:
                 X = transform(X)
             weight_options = {"sample_weight": weight[0]} if weight else {}
-            learner.partial_fit(X, y, **class_options, **weight_options)
+            learner.partial_fit(X, y, **options, **weight_options)
         n += _num_samples(X)
         if progress is not None:
             progress(n)
@@ -104,7 +103,7 @@ def fit_chunks(
 
 
 @contextlib.contextmanager
-def told_of_chunk(number, n):
+def note_chunk(number, n):
     """Add to errors the number of the chunk, and the number of rows before it."""
     try:
         yield
@@ -113,26 +112,24 @@ def told_of_chunk(number, n):
         raise
 
 
-def steps_of(estimator):
+def pipeline_steps(estimator):
     """Names and steps of a pipeline that are not skipped, the learner last."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
-    passed = [pair for pair in steps[:-1] if pair[1] not in (None, "passthrough")]
-    return [*passed, steps[-1]]
+    return [*(step for step in steps[:-1] if step[1] not in (None, "passthrough")), steps[-1]]
 
 
-def transform_of(name, step, learned):
-    """How a step transforms rows: unchanged if it is fitted, else by ``learned(step)``."""
+def step_transform(name, step, fit_and_transform):
+    """How a step transforms rows: unchanged if fitted, else by ``fit_and_transform(step)``."""
     if is_fitted(step):
         return step.transform
     if hasattr(step, "partial_fit"):
-        return learned(step)
-    raise ValueError(
-        f"Step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on other rows "
-        f"before, or use a transformer with partial_fit instead; it is {step!r}."
-    )
+        return fit_and_transform(step)
+    remedy = "fit it on other rows before, or use a transformer with partial_fit instead"
+    what = f"Step {name!r} of the pipeline is not fitted and has no partial_fit"
+    raise ValueError(f"{what}: {remedy}; it is {step!r}.")
 
 
-def _learned_in_place(step):
+def _fit_in_place(step):
     return lambda X: step.partial_fit(X).transform(X)
 
 
@@ -150,9 +147,8 @@ def checked_chunks(chunks, lengths=(2, 3)):
             raise ValueError(f"Chunk {number} must be a tuple {expected_form}, got {got}.")
         yield chunk
     if number < 0:
-        raise ValueError(
-            "chunks must have one chunk or more, got none. A generator can be iterated only once."
-        )
+        hint = "A generator can be iterated only once"
+        raise ValueError(f"chunks must have one chunk or more, got none. {hint}.")
 
 
 def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:

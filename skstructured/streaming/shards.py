@@ -20,20 +20,6 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
 
-#: Parameters that say how the rows were gone through; shards may differ in them.
-FREE = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
-
-#: What shards must have in common besides, by its name in messages.
-COMMON = {
-    "the number of features": lambda shard: shard.n_features_in_,
-    "the feature names": lambda shard: getattr(shard, "feature_names_in_", None),
-    "the classes": lambda shard: getattr(shard, "classes_", None),
-    "the number of outputs": lambda shard: getattr(shard.space_, "dim_", None),
-    "the dtype of their rows": lambda shard: str(shard._dtype),
-    "whether they have an intercept": lambda shard: shard._intercept,
-    "whether their first rows were sparse": lambda shard: shard._scale._kind == "sparse",
-}
-
 
 class MeanOfShards(OnlineOptimizer):
     """The optimizer of a mean of shards: Θ is the weights, and does not change."""
@@ -52,10 +38,8 @@ class MeanOfShards(OnlineOptimizer):
 
     def certificate(self, loss, state, delta=None):
         """Raise a GuaranteeError: no theorem covers this learner."""
-        raise GuaranteeError(
-            "No regret bound: the bounds are about the rounds of one learner, and this is a mean "
-            "of several. The estimators of the shards have bounds."
-        )
+        reason = "the bounds are about the rounds of one learner, and this is a mean of several"
+        raise GuaranteeError(f"No regret bound: {reason}. Estimators of the shards have bounds.")
 
 
 def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
@@ -164,8 +148,8 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         model.scale.statistics[row] = extreme([s._scale.statistics[row] for s in shards], axis=0)
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
-        model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
-        result.loss_ = model.loss
+        sizes = np.concatenate([shard.loss_.sizes for shard in shards])
+        model.loss = result.loss_ = model.loss.over_sizes(sizes)
     state.vector[LoopState.ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
     return result
@@ -189,7 +173,7 @@ def _mean(shards, shares, averaged):
 
 
 def _check_shards(estimators):
-    """The estimators as a list; an error names the first that cannot be averaged with others."""
+    """The estimators as a list; an error names the first that cannot be averaged."""
     if not hasattr(estimators, "__iter__") or isinstance(estimators, (str, Pipeline)):
         raise TypeError(f"estimators must be a list of fitted estimators, got {estimators!r}.")
     shards = list(estimators)
@@ -204,10 +188,8 @@ def _check_shards(estimators):
 def _check_kind(name, shard):
     """An error for an estimator without weights of features."""
     if isinstance(shard, Pipeline):
-        raise TypeError(
-            f"{name} is a Pipeline: average the estimators that are the last steps; the steps "
-            "before them must be the same for all shards."
-        )
+        rule = "the steps before them must be the same for all shards"
+        raise TypeError(f"{name} is a Pipeline: average the estimators of the last steps; {rule}.")
     if isinstance(shard, OnlineEstimator):
         check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
     if not (isinstance(shard, OnlineEstimator) and isinstance(shard._model, Model)):
@@ -218,10 +200,25 @@ def _check_kind(name, shard):
         )
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
     if by_kernel or getattr(shard, "_steps", None) is not None:
-        raise ValueError(
-            f"{name}, {shard!r}, has no weights of features to average: learners with kernels keep "
-            "rows, random features or steps of their shard. Use kernel='linear'."
-        )
+        reason = "learners with kernels keep rows, random features or steps of their shard"
+        what = f"{name}, {shard!r}, has no weights of features to average"
+        raise ValueError(f"{what}: {reason}. Use kernel='linear'.")
+
+
+def _common_properties(shard):
+    """What shards must have in common, by its name in messages."""
+    properties = {
+        "the number of features": shard.n_features_in_,
+        "the feature names": getattr(shard, "feature_names_in_", None),
+        "the classes": getattr(shard, "classes_", None),
+        "the number of outputs": getattr(shard.space_, "dim_", None),
+        "the dtype of their rows": str(shard._dtype),
+        "whether they have an intercept": shard._intercept,
+        "whether their first rows were sparse": shard._scale._kind == "sparse",
+    }
+    order_of_rows = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
+    params = shard.get_params(deep=False).items()
+    return properties | {name: value for name, value in params if name not in order_of_rows}
 
 
 def _check_same(name, first, shard):
@@ -229,18 +226,14 @@ def _check_same(name, first, shard):
     if type(shard) is not type(first):
         kinds = type(first).__name__, type(shard).__name__
         raise ValueError(f"estimators must be of one class: [0] is {kinds[0]}, {name} {kinds[1]}.")
-    ours, theirs = ({what: of(model) for what, of in COMMON.items()} for model in (first, shard))
-    ours |= {what: value for what, value in first.get_params(False).items() if what not in FREE}
-    theirs |= shard.get_params(False)
-    for what, value in ours.items():
+    theirs = _common_properties(shard)
+    for what, value in _common_properties(first).items():
         if not _is_same(value, theirs[what]):
-            raise ValueError(
-                f"{name} and estimators[0] differ in {what}: {_text(theirs[what])} and "
-                f"{_text(value)}."
-            )
+            values = f"{_short_repr(theirs[what])} and {_short_repr(value)}"
+            raise ValueError(f"{name} and estimators[0] differ in {what}: {values}.")
 
 
-def _text(value):
+def _short_repr(value):
     """A value in a message."""
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)[:200]
 
@@ -256,9 +249,8 @@ def _check_weights(weights, learned):
     """Shares (n,) that sum to 1, of the weights given, or of the weight learned by each shard."""
     if weights is None and not min(learned) > 0.0:
         i = int(np.argmin(learned))
-        raise ValueError(
-            f"estimators[{i}] has learned no row of positive weight: leave it out, or give weights."
-        )
+        remedy = "leave it out, or give weights"
+        raise ValueError(f"estimators[{i}] has learned no row of positive weight: {remedy}.")
     values = learned if weights is None else weights
     n, values = len(learned), list(values) if hasattr(values, "__iter__") else []
     if len(values) != n:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
@@ -20,14 +20,17 @@ from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
 from skstructured._learners.lock import learning_aside
 from skstructured.streaming import formats
-from skstructured.streaming.formats import ISO, PLAIN, is_missing
+from skstructured.streaming.formats import ISO_FORMAT, NUMBER_FORMATS, is_missing, possible_formats
 
-#: Texts that pandas reads as numbers or as booleans if there are no others in their column.
-NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
-TRUTH = ("true", "TRUE", "false", "FALSE")
+#: Texts that pandas reads as numbers if there are no others in their column.
+NUMERAL_PATTERN = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 #: Whole numbers below are exact as floats.
-EXACT = 2**53
+EXACT_INTEGER_LIMIT = 2**53
+
+
+#: Kind and format of a column, None if its values decide.
+Spec: TypeAlias = tuple[str | None, str | None]
 
 
 def has_names(X: Any) -> bool:
@@ -35,17 +38,8 @@ def has_names(X: Any) -> bool:
     return isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")
 
 
-def columns_of(X: Any) -> dict[Any, Array]:
-    """The columns (n,) of a table by their names, or by numbers if it has no names.
-
-    Raises
-    ------
-    TypeError
-        For sparse matrices.
-    ValueError
-        For arrays that are not two-dimensional, tables without a row or a column, duplicate names,
-        and complex numbers.
-    """
+def read_columns(X: Any) -> dict[Any, Array]:
+    """The columns (n,) of a table by their names, or by numbers if it has no names."""
     if issparse(X):
         raise TypeError("Sparse data are not supported by TableEncoder: use X.toarray().")
     X = X.to_pandas(ignore_metadata=True) if hasattr(X, "column_names") else X  # an Arrow table
@@ -72,12 +66,8 @@ def _values(column: Any) -> Array:
 
 
 def as_texts(values: Array, missing: Array, exact: bool = False) -> Array:
-    """A column as strings, "" for missing values.
-
-    The number 1, the number 1.0 and the text "01" are one string unless they are `exact`: file
-    readers choose among them depending on the other cells of the column.
-    """
-    write, texts = str if exact else _text, np.full(len(values), "", dtype=object)
+    """A column as strings, "" for missing values; 1, 1.0 and "01" are one unless `exact`."""
+    write, texts = str if exact else _canonical_text, np.full(len(values), "", dtype=object)
     texts[~missing] = [write(value) for value in values[~missing]]
     return texts
 
@@ -90,35 +80,21 @@ def are_distinct_codes(values: Array) -> bool:
     return len({*map(int, codes)}) < len(codes)
 
 
-def _text(value: Any) -> str:
+def _canonical_text(value: Any) -> str:
     text = str(value)
-    if text in TRUTH:
+    if text in ("true", "TRUE", "false", "FALSE"):
         return text.capitalize()
-    if NUMERAL.fullmatch(text) and abs(number := float(text)) < EXACT:
+    if NUMERAL_PATTERN.fullmatch(text) and abs(number := float(text)) < EXACT_INTEGER_LIMIT:
         return str(int(number)) if number.is_integer() else repr(number)
     return text
 
 
-#: Texts of so many words on average, most of them different from each other, are long.
-WORDS, DIFFERENT = 3.0, 0.5
-
-#: Long texts have so many times the columns of short ones.
-WIDER = 4
-
-EPOCH, DAY, HOUR = np.datetime64(0, "s"), np.timedelta64(1, "D"), np.timedelta64(1, "h")
-
-MONTHS, WEEKDAYS = 12, 7
-
-
 class Numbers:
-    """Numbers, NaN for missing values; and an indicator of missing values, if there were any.
+    """Numbers ("number"), or booleans ("flag"), and an indicator of missing values if `marked`."""
 
-    ``kind`` is "number" for numbers, "flag" for booleans.
-    """
+    form = NUMBER_FORMATS.plain  # of older pickles
 
-    form = PLAIN
-
-    def __init__(self, name: Any, marked: bool, kind: str, form: str = PLAIN) -> None:
+    def __init__(self, name: Any, marked: bool, kind: str, form: str) -> None:
         self.name, self.marked, self.kind, self.form = name, marked, kind, form
         self.names = [f"{name}"] + [f"{name}_missing"] * marked
 
@@ -128,35 +104,31 @@ class Numbers:
         numbers = formats.as_numbers(values, missing, self.form)
         if numbers is None:
             wrong = values[formats.unreadable(values, "number", self.form)]
-            raise ValueError(
-                f"Column {self.name!r} must contain numbers, got {wrong[0]!r}. If its numbers are "
-                f"categories, use TableEncoder(categories=[{self.name!r}])."
-            )
+            remedy = f"use TableEncoder(categories=[{self.name!r}])"
+            rule = f"Column {self.name!r} must contain numbers, got {wrong[0]!r}"
+            raise ValueError(f"{rule}. If its numbers are categories, {remedy}.")
         if np.isinf(numbers).any():
             raise ValueError(f"Column {self.name!r} contains infinity.")
         return np.column_stack([numbers, missing] if self.marked else [numbers]).astype(np.float64)
 
 
 class Dates:
-    """Days since 1970 with their fraction; indicators of month and weekday, all 0 for no date.
+    """Days since 1970, hour, and indicators of month and weekday; all dates have zones, or none."""
 
-    All dates have a time zone, and are converted to UTC, or none has. The first one decides.
-    """
+    kind, form = "date", ISO_FORMAT
 
-    kind, form = "date", ISO
-
-    def __init__(self, name: Any, zones: Any = (), form: str = ISO) -> None:
+    def __init__(self, name: Any, zones: Any = (), form: str = ISO_FORMAT) -> None:
         self.name, self.zones, self.form = name, tuple(zones), form
-        suffixes = [f"month_{i}" for i in range(1, MONTHS + 1)]
-        suffixes += [f"weekday_{i}" for i in range(1, WEEKDAYS + 1)]
+        suffixes = [f"month_{i}" for i in range(1, 13)] + [f"weekday_{i}" for i in range(1, 8)]
         self.names = [f"{name}_{suffix}" for suffix in ("days", "hour", *suffixes)]
 
     def decided(self, values: Array) -> Self:
         """The same if it has seen a date, or one that has seen these values."""
         if self.zones:
             return self
-        there = values[~is_missing(values)]
-        form = date_format(self.name, there) if self.form == ISO else self.form
+        form = self.form
+        if form == ISO_FORMAT:
+            form = date_format(self.name, values[~is_missing(values)])
         return type(self)(self.name, type(self)(self.name, (), form)._read(values)[1], form)
 
     def _read(self, values: Array) -> tuple[Array, set[bool]]:
@@ -165,29 +137,24 @@ class Dates:
             example = datetime(2024, 5, 31).strftime(self.form)
             raise ValueError(f"Column {self.name!r} must contain dates such as {example}.")
         if len(read[1].union(self.zones)) > 1:
-            raise ValueError(
-                f"Column {self.name!r} has dates with and without a time zone. Convert them to UTC "
-                "first."
-            )
+            what = "dates with and without a time zone. Convert them to UTC first"
+            raise ValueError(f"Column {self.name!r} has {what}.")
         return read
 
     def transform(self, values: Array) -> Floats:
         """Columns (n, 21): days, hour, twelve months, seven weekdays, Monday the first."""
         dates = self._read(values)[0]
-        there, days = ~np.isnat(dates)[:, None], dates.astype("datetime64[D]")
-        clock = [(dates - EPOCH) / DAY, (dates - days) / HOUR]
-        months = dates.astype("datetime64[M]").astype(np.int64) % MONTHS
-        weekdays = (days.astype(np.int64) + 3) % WEEKDAYS  # 1970 began with a Thursday
-        indicators = [np.eye(MONTHS)[months], np.eye(WEEKDAYS)[weekdays]]
-        return np.column_stack([*clock, *(indicator * there for indicator in indicators)])
+        days = dates.astype("datetime64[D]")
+        fraction = (dates - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+        hours = (dates - days) / np.timedelta64(1, "h")
+        months = dates.astype("datetime64[M]").astype(np.int64) % 12
+        weekdays = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
+        indicators = np.hstack([np.eye(12)[months], np.eye(7)[weekdays]])
+        return np.column_stack([fraction, hours, indicators * ~np.isnat(dates)[:, None]])
 
 
 class Categories:
-    """One column for each value, and one for missing values.
-
-    With more values than `most` the output is sparse; values that occur once, and new ones, then
-    share a column.
-    """
+    """One column for each value; with more than `most` sparse, and rare ones share a column."""
 
     exact, form = False, None
 
@@ -197,18 +164,15 @@ class Categories:
         self.name, self.exact, self.form = name, exact, form
         self.is_wide = len(set(values.tolist())) > most
         self.kind = "many categories" if self.is_wide else "categories"
-        self.encoder = OneHotEncoder(
-            sparse_output=self.is_wide,
-            handle_unknown="infrequent_if_exist",
-            min_frequency=2 if self.is_wide else None,
-        ).fit(values[:, None])
+        options = {"sparse_output": self.is_wide, "min_frequency": 2 if self.is_wide else None}
+        encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", **options)
+        self.encoder = encoder.fit(values[:, None])
         outputs = self.encoder.get_feature_names_out([str(name)])
         self.names = [f"{name}_missing" if out == f"{name}_" else str(out) for out in outputs]
 
     def transform(self, values: Array) -> Floats:
         """Indicators."""
-        texts = as_texts(values, is_missing(values), self.exact)
-        return self.encoder.transform(texts[:, None])
+        return self.encoder.transform(as_texts(values, is_missing(values), self.exact)[:, None])
 
 
 class Hashed:
@@ -228,10 +192,7 @@ class Hashed:
 
 
 class Empty:
-    """A column without values so far: `width` columns of 0, which are 0 also for later values.
-
-    In a stream, the first values that are learned decide how the columns are encoded.
-    """
+    """A column without values so far: `width` columns of 0 until values decide how to encode it."""
 
     def __init__(self, name: Any, width: int, coder: Any = None) -> None:
         self.name, self.width, self.coder = name, width, coder
@@ -240,7 +201,8 @@ class Empty:
 
     def decided(self, values: Array) -> "Empty":
         """The same if it has seen a value, or one that has seen these."""
-        coder = self.coder or coder_of(self.name, values, (None, None), (self.width, self.width))
+        buckets = self.width, self.width
+        coder = self.coder or choose_coder(self.name, values, (None, None), buckets)
         if coder is self.coder or not self.width:
             return self
         if isinstance(coder, Numbers):
@@ -253,18 +215,13 @@ class Empty:
         return np.pad(columns, ((0, 0), (0, self.width - columns.shape[1])))
 
 
-def coder_of(
-    name: Any,
-    values: Array,
-    spec: tuple[str | None, str | None],
-    buckets: tuple[int, int],
-    most: int | None = None,
+def choose_coder(
+    name: Any, values: Array, spec: Spec, buckets: tuple[int, int], most: int | None = None
 ) -> Any:
     """The encoder of a column, None without a value.
 
-    The kind and the format of dates are `spec`, or those of its values if they are None. `buckets`
-    are the numbers of hashed columns for short and for long texts. With `most`, each short text has
-    an indicator, in sparse rows if there are more than that.
+    `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
+    short text has an indicator instead.
     """
     missing, (kind, form) = is_missing(values), spec
     there, unknown = values[~missing], kind is None
@@ -274,9 +231,9 @@ def coder_of(
     if kind == "numbers" or (unknown and not formats.are_codes(there)):
         number = formats.number_format(there, form)
     if number or kind == "numbers":
-        flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
-        word = "flag" if flags else "number"
-        return Numbers(name, bool(missing.any()), word, number or form or PLAIN)
+        are_flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
+        kind, form = "flag" if are_flags else "number", number or form or NUMBER_FORMATS.plain
+        return Numbers(name, bool(missing.any()), kind, form)
     if kind in ("dates", None):
         form = form or date_format(name, there)
         read = formats.as_dates(values, missing, form)
@@ -292,24 +249,21 @@ def coder_of(
 
 
 def date_format(name: Any, values: Array) -> str:
-    """The format of the dates of a column, by default `ISO`; a ValueError for two."""
-    forms = [ISO] if values.dtype.kind == "M" else formats.formats_of(values, "date")
+    """The format of the dates of a column, by default `ISO_FORMAT`; a ValueError for two."""
+    forms = [ISO_FORMAT] if values.dtype.kind == "M" else possible_formats(values, "date")
     if len(forms) > 1:
         raise ValueError(
             f"Column {name!r} has dates such as {str(values[0])!r}, which may be {forms[0]} or "
             f"{forms[1]}. Set one: TableEncoder(dates={{{name!r}: {forms[0]!r}}}), or on the "
             f"command line --dates {name}={forms[0]}."
         )
-    return (forms or [ISO])[0]
+    return (forms or [ISO_FORMAT])[0]
 
 
-def _are_long(texts: Array) -> bool:
+def _are_long(texts: Array, min_words: float = 3.0, min_distinct: float = 0.5) -> bool:
+    """Whether texts have so many words on average, and most are different."""
     words = np.mean([len(text.split()) for text in texts[:1000]])
-    return bool(words >= WORDS and len({*texts}) > DIFFERENT * len(texts))
-
-
-#: Parameters that name columns by what they hold.
-KINDS = ("numbers", "categories", "dates", "texts")
+    return bool(words >= min_words and len({*texts}) > min_distinct * len(texts))
 
 
 @parameters
@@ -437,7 +391,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for coder in self._coders:
             column = {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
             form = getattr(getattr(coder, "coder", None) or coder, "form", None)
-            columns.append(column if form in (None, PLAIN, ISO) else column | {"format": form})
+            is_usual = form in (None, NUMBER_FORMATS.plain, ISO_FORMAT)
+            columns.append(column if is_usual else column | {"format": form})
         return columns
 
     def _parts(self, columns: list[Array]) -> list[Any]:
@@ -459,17 +414,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Choose the encoder of each column."""
         check_integer("max_categories", self.max_categories)
         check_integer("n_buckets", self.n_buckets)
-        columns = columns_of(X)
-        kinds, names = self._kinds(list(columns)), _labels(list(columns))
-        buckets = self.n_buckets, WIDER * self.n_buckets
+        columns = read_columns(X)
+        kinds, names = self._kinds(list(columns)), _column_names(list(columns))
+        buckets = self.n_buckets, 4 * self.n_buckets
         most = None if stream else self.max_categories
         width = max(self.n_buckets, len(Dates("").names)) if stream else 0
         with learning_aside(self) as new, np.errstate(invalid="ignore"):  # columns without a value
-            new._coders = [
-                coder_of(name, values, kinds.get(name, (None, None)), buckets, most)
-                or Empty(name, width)
-                for name, values in zip(names, columns.values(), strict=True)
-            ]
+            new._coders = []
+            for name, values in zip(names, columns.values(), strict=True):
+                coder = choose_coder(name, values, kinds.get(name, (None, None)), buckets, most)
+                new._coders.append(coder or Empty(name, width))
             blocks, new._scalers = new._parts(list(columns.values())), None
             if any(getattr(coder, "is_wide", False) for coder in new._coders):
                 coders = enumerate(new._coders)
@@ -484,36 +438,35 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _kinds(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
         """The kinds and formats of columns that the parameters give, by the names of columns."""
         kinds: dict[Any, tuple[str, str | None]] = {}
-        names = _labels(keys)
+        names = _column_names(keys)
         names_by_key = dict(zip([*names, *keys], names * 2, strict=True))
-        for kind in KINDS:
+        for kind in ("numbers", "categories", "dates", "texts"):
             columns = getattr(self, kind)
             if not isinstance(columns, Mapping):
                 columns = [] if columns is None else [columns] if np.ndim(columns) == 0 else columns
                 columns = dict.fromkeys(columns)
             for key, form in columns.items():
                 if key not in names_by_key:
-                    there = ", ".join(map(str, names))
-                    raise ValueError(f"{kind} must be among the columns {there}; got {key!r}.")
+                    allowed = ", ".join(map(str, names))
+                    raise ValueError(f"{kind} must be among the columns {allowed}; got {key!r}.")
                 if (other := kinds.setdefault(names_by_key[key], (kind, form))[0]) != kind:
                     raise ValueError(f"Column {names_by_key[key]!r} is in both {other} and {kind}.")
         return kinds
 
     def _columns(self, X: Any) -> list[Array]:
         """The columns that were there at first, by their names if all of these are there."""
-        columns, keys = columns_of(X), self._keys
+        columns, keys = read_columns(X), self._keys
         if has_names(X) and all(key in columns for key in keys):
             return [columns[key] for key in keys]
         if not (_are_places(list(columns)) or _are_places(keys)):
             missing = ", ".join(str(key) for key in keys if key not in columns)
-            raise ValueError(
-                f"X must have the columns {', '.join(map(str, keys))}; missing: {missing}."
-            )
+            needed = ", ".join(map(str, keys))
+            raise ValueError(f"X must have the columns {needed}; missing: {missing}.")
         _check_n_features(self, np.empty((0, len(columns))), reset=False)
         return list(columns.values())
 
 
-def _labels(keys: list[Any]) -> list[Any]:
+def _column_names(keys: list[Any]) -> list[Any]:
     """Names of columns: ``x0``, ``x1``, ... if their names are numbers."""
     return [f"x{key}" for key in keys] if all(isinstance(key, Integral) for key in keys) else keys
 

@@ -5,10 +5,7 @@ import numpy as np
 from skstructured._base.plugins import check_mixture
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import resolve_space
-from skstructured.utils._space_checks import RARE, SpaceTrial, assert_close, assert_vertices
-
-#: Rows that are decoded alone, and how often each row is drawn.
-ALONE, DRAWS = 20, 50
+from skstructured.utils._space_checks import LOG_ODDS, SpaceTrial, assert_close, assert_vertices
 
 
 class DecoderTrial:
@@ -25,7 +22,7 @@ class DecoderTrial:
 def assert_mean_of_draws(losses, expected, what):
     """Raise an AssertionError unless losses in [0, 1] have their means in sum (Bernstein)."""
     excess, variance = np.sum(losses - expected), np.sum(expected * (1.0 - expected))
-    allowed = np.sqrt(2.0 * RARE * variance) + RARE
+    allowed = np.sqrt(2.0 * LOG_ODDS * variance) + LOG_ODDS
     assert abs(excess) <= allowed, f"{len(losses)} {what} exceed expected by {excess:.3g} in sum"
 
 
@@ -42,7 +39,7 @@ def check_rows_alone(trial):
     theta, mu, loss = trial.rows
     original, whole = np.array([theta, mu]), trial.subject.mixture(*trial.rows)
     assert_close(np.array([theta, mu]), original, "scores and means after mixture", 0.0)
-    for i in range(ALONE):
+    for i in range(20):
         single = trial.subject.mixture(theta[i : i + 1], mu[i : i + 1], loss)
         for array, rows in zip(single, whole, strict=True):
             assert_close(array[0], rows[i], "the mixture of a row alone")
@@ -50,9 +47,9 @@ def check_rows_alone(trial):
 
 def check_draws(trial):
     """Draws are vertices, whose losses have the mean `expected_loss` (Bernstein)."""
-    (theta, mu, loss), V = trial.rows, trial.truths
-    expected = np.tile(trial.subject.expected_loss(theta, mu, V, loss), DRAWS)
-    theta, mu, V = (np.tile(rows, (DRAWS, 1)) for rows in (theta, mu, V))
+    (theta, mu, loss), V, n_draws = trial.rows, trial.truths, 50
+    expected = np.tile(trial.subject.expected_loss(theta, mu, V, loss), n_draws)
+    theta, mu, V = (np.tile(rows, (n_draws, 1)) for rows in (theta, mu, V))
     drawn = trial.subject.decode(theta, mu, loss, 0)
     assert_vertices(trial.space, drawn[:100], "what decode returns")
     assert_mean_of_draws(trial.space.expected_loss(drawn, V), expected, "losses of draws")

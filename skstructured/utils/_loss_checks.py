@@ -10,10 +10,7 @@ from sklearn.base import clone
 from skstructured._base.plugins import check_kernels
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import resolve_space
-from skstructured.utils._space_checks import SpaceTrial, assert_close, assert_in_unit
-
-#: Length of the steps in θ along which losses are compared with their gradients.
-STEP = 1e-5
+from skstructured.utils._space_checks import SpaceTrial, assert_close, assert_in_unit, only_if
 
 
 class LossTrial:
@@ -34,19 +31,19 @@ class LossTrial:
         return theta, np.tile(V, (10, 1))
 
 
-def check_kernel(trial):
+def check_kernel_arguments(trial):
     """The kernel has the five arguments with which loops call it."""
     check_kernels(trial.loss)
 
 
 def check_gradient(trial):
     """Small steps in θ change the loss by <g, step>: g is the gradient, with its sign."""
-    theta, V = trial.rounds()
-    step = STEP * np.random.RandomState(1).randn(*theta.shape)
+    (theta, V), length = trial.rounds(), 1e-5
+    step = length * np.random.RandomState(1).randn(*theta.shape)
     g = trial.loss.value_and_gradient(theta, V)[1]
     change = trial.loss.value(theta + step, V) - trial.loss.value(theta - step, V)
     expected = 2.0 * np.einsum("nd,nd->n", g, step)
-    wrong = ~(np.abs(change - expected) <= 1e-3 * np.abs(change) + 1e-3 * STEP)
+    wrong = ~(np.abs(change - expected) <= 1e-3 * np.abs(change) + 1e-3 * length)
     turned = " Its sign is wrong: g points where the loss falls." * bool(change @ expected < 0.0)
     assert not wrong.any(), (
         f"a step in θ changes the loss by {change[wrong][0]:.3g}, but <g, step> is "
@@ -71,6 +68,7 @@ def check_true_outputs_have_the_least_loss(trial):
         )
 
 
+@only_if(lambda trial: type(trial.subject).lipschitz is not Surrogate.lipschitz)
 def check_lipschitz(trial):
     """No gradient is longer than `lipschitz`."""
     theta, V = trial.rounds()
@@ -89,7 +87,7 @@ def check_mean(trial):
         assert_in_unit(trial.over.space.mean_proba(mu), "mean_proba of the mean", 1e-9)
 
 
-def check_copies(trial):
+def check_copies_of_losses(trial):
     """The loss itself is unchanged by `over`; its clones and copies have the same values."""
     original, rounds = repr(trial.subject), trial.rounds()
     expected = trial.loss.value(*rounds)
@@ -98,7 +96,3 @@ def check_copies(trial):
     for operation, copy in copies.items():
         value = copy.over(trial.over.space).value(*rounds)
         assert_close(value, expected, f"the value of a loss that was {operation}")
-
-
-#: check -> whether it applies, for those that do not to every loss.
-ONLY = {check_lipschitz: lambda trial: type(trial.subject).lipschitz is not Surrogate.lipschitz}

@@ -16,6 +16,9 @@ from skstructured.utils._space_checks import assert_close
 class StreamTrial:
     """A learner, a stream (X, y) for it, and the labels; ways to start and to observe it."""
 
+    #: Passes over the rows of a convex problem.
+    n_passes = 20
+
     def __init__(self, learner, X, y, classes):
         self.subject, self.X, self.y, self.classes = learner, X, y, classes
         self.n, self.half, self.every = len(X), len(X) // 2, np.arange(len(X))
@@ -85,29 +88,25 @@ def assert_same(expected, got, what, tolerance=0.0):
         assert_close(got[name], value, f"{what}: {name}", tolerance)
 
 
-#: Passes over the rows of a convex problem, by a linear learner with an optimizer to check.
-PASSES = 20
-
-
 def check_loss_falls(trial):
     """The convex loss of rows that are learned again and again is not larger than at the start."""
     model, rounds = trial.learned(0)
     start = model.play(rounds, trial.every, 0).surrogate.mean()
-    model.learn(rounds, np.tile(trial.every, PASSES))
+    model.learn(rounds, np.tile(trial.every, trial.n_passes))
     end = model.play(rounds, trial.every, 0).surrogate.mean()
     assert end <= start * (1.0 + 1e-9), (
-        f"the loss of {trial.n} rows grew from {start:.3g} to {end:.3g} in {PASSES} passes: steps "
-        "must go against the gradient, and be small enough"
+        f"the loss of {trial.n} rows grew from {start:.3g} to {end:.3g} in {trial.n_passes} "
+        "passes: steps must go against the gradient, and be small enough"
     )
 
 
 def check_weights_are_finite(trial):
     """Weights and their averages are finite after many passes."""
     model, rounds = trial.learned(0)
-    model.learn(rounds, np.tile(trial.every, PASSES))
+    model.learn(rounds, np.tile(trial.every, trial.n_passes))
     for name, values in numbers(model).items():
         finite = values.dtype.kind not in "fc" or np.isfinite(values).all()
-        assert finite, f"{name} has numbers that are not finite after {PASSES} passes"
+        assert finite, f"{name} has numbers that are not finite after {trial.n_passes} passes"
 
 
 def check_begin_forgets(trial):
@@ -150,10 +149,7 @@ def check_pickle(trial):
 
 
 def check_sparse_rows(trial):
-    """CSR rows are played, learned and predicted as dense ones, up to rounding.
-
-    Except if rows are standardized: only dense rows are centered for it.
-    """
+    """CSR rows are played, learned and predicted as dense ones if rows are not standardized."""
     X, results = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5), []
     for rows in (X, sparse.csr_matrix(X)):
         model = trial.new()
@@ -177,14 +173,10 @@ def check_weight_zero(trial):
     assert_same(*map(trial.predictions, models), "rows of weight zero and without them", 1e-7)
 
 
-#: Bounds with probability 1 − RARELY are checked as if they were certain.
-RARELY = 1e-6
-
-
 def check_certificate(trial):
     """A bound is finite and was kept, or a `GuaranteeError` explains why there is no bound."""
     result = trial.validated()
-    for delta, loss in ((None, result.expected_target_loss), (RARELY, result.target_loss)):
+    for delta, loss in ((None, result.expected_target_loss), (1e-6, result.target_loss)):
         try:
             bound = result.regret_bound(delta=delta)
         except GuaranteeError as error:

@@ -10,11 +10,8 @@ from sklearn.base import clone
 
 from skstructured._base.plugins import are_vertices
 
-#: A deviation that draws exceed once in 10⁹: log(2·10⁹).
-RARE = 21.4
-
-#: More vertices than this are not compared in pairs.
-MOST = 60
+#: Bounds on deviations of draws with this number, log(2·10⁹), fail once in 10⁹.
+LOG_ODDS = 21.4
 
 
 class SpaceTrial:
@@ -37,13 +34,13 @@ class SpaceTrial:
             V = self.space.encode(self.outputs)
         return np.unique(np.asarray(V, dtype=np.float64), axis=0)
 
-    def some(self):
-        """At most `MOST` of the vertices, those of the examples first; distinct."""
+    def some(self, most=60):
+        """At most so many of the vertices, those of the examples first; distinct."""
         first = np.unique(self.space.encode(self.outputs), axis=0)
         every = self.vertices()
         joined = np.vstack([first, every[np.random.RandomState(0).permutation(len(every))]])
         _, indices = np.unique(joined, axis=0, return_index=True)
-        return joined[np.sort(indices)[:MOST]]
+        return joined[np.sort(indices)[:most]]
 
     def scores(self, n=100):
         """Scores (n, dim): small and large ones, ties, zeros."""
@@ -68,6 +65,16 @@ class SpaceTrial:
         V = self.some()
         i, j = (index.ravel() for index in np.indices((len(V), len(V))))
         return V[i], V[j]
+
+
+def only_if(applies):
+    """Decorate a check that is only for trials of which ``applies(trial)`` is true."""
+
+    def decorate(check):
+        check.applies = applies
+        return check
+
+    return decorate
 
 
 def has(name):
@@ -121,10 +128,6 @@ def assert_vertices(space, V, what):
     assert are_vertices(space, np.asarray(V)), f"{what} is not a vertex"
 
 
-#: Draws of each mean.
-DRAWS = 1000
-
-
 def check_encode_and_decode(trial):
     """Outputs are encoded as vertices (n, dim), and decoded to the same outputs."""
     space, outputs = trial.space, np.asarray(trial.outputs)
@@ -156,6 +159,7 @@ def check_argmax(trial):
     assert_close(space.argmax(theta[::-1]), best[::-1], "argmax of the same rows again", 0.0)
 
 
+@only_if(has("oracle_kernel"))
 def check_oracle_kernel(trial):
     """The compiled oracle writes what `argmax` returns."""
     space, theta = trial.space, trial.scores()
@@ -189,15 +193,15 @@ def check_decompose(trial):
 
 def check_sample(trial):
     """Draws are vertices, with the mean they were drawn with (empirical Bernstein bound)."""
-    space, every = trial.space, trial.vertices()
+    space, every, n = trial.space, trial.vertices(), 1000
     low, high = every.min(axis=0), every.max(axis=0)
     for mu in trial.means(6):
-        rows = np.broadcast_to(mu, (DRAWS, len(mu)))
+        rows = np.broadcast_to(mu, (n, len(mu)))
         drawn = space.sample(rows, 0)
         assert_close(space.sample(rows, 0), drawn, "sample with the same random_state", 0.0)
         assert_vertices(space, drawn[:50], "what sample returns")
-        spread = np.sqrt(2.0 * RARE * drawn.var(axis=0, ddof=1) / DRAWS)
-        allowed = spread + 7.0 * RARE * (high - low) / (3.0 * (DRAWS - 1)) + 1e-9
+        spread = np.sqrt(2.0 * LOG_ODDS * drawn.var(axis=0, ddof=1) / n)
+        allowed = spread + 7.0 * LOG_ODDS * (high - low) / (3.0 * (n - 1)) + 1e-9
         excess = np.abs(drawn.mean(axis=0) - mu)
         assert np.all(excess <= allowed), f"the mean of draws is off by {excess.max():.3g}"
         for end in (low, high):  # a mean at the end of the range: so is every draw
@@ -240,6 +244,7 @@ def check_geometry(trial):
         assert excess <= 1e-9, f"γ = {k.gamma:.6g} in {norm} is too small: L exceeds it"
 
 
+@only_if(has("constant_sum"))
 def check_constant_sum(trial):
     """With `constant_sum` all vertices have the same sum."""
     sums = trial.vertices().sum(axis=1)
@@ -247,6 +252,7 @@ def check_constant_sum(trial):
     assert gap <= 1e-9 * np.abs(sums).max(), f"vertices with sums that differ by {gap:.3g}"
 
 
+@only_if(has("vertex_proba"))
 def check_vertex_proba(trial):
     """Probabilities of the vertices, in their order, have the mean."""
     space, mu = trial.space, trial.means()
@@ -256,6 +262,7 @@ def check_vertex_proba(trial):
     assert_close(p @ space.vertices(), mu, "the mean of vertex_proba")
 
 
+@only_if(has("mean_proba"))
 def check_mean_proba(trial):
     """The `mean_proba` of means are in [0, 1]."""
     assert_in_unit(np.asarray(trial.space.mean_proba(trial.means())), "mean_proba", 1e-12)
@@ -300,12 +307,3 @@ def check_parameters(trial):
     for name, value in space.get_params().items():
         assert joblib.hash(value) == hashes[name], f"fit changed the parameter {name}"
     space.set_params(**space.get_params(deep=False))
-
-
-#: check -> whether it applies, for those that do not to every space.
-ONLY = {
-    check_oracle_kernel: has("oracle_kernel"),
-    check_constant_sum: has("constant_sum"),
-    check_vertex_proba: has("vertex_proba"),
-    check_mean_proba: has("mean_proba"),
-}

@@ -284,7 +284,7 @@ def _named(trial):
     module = sys.modules[type(trial).__module__]
     for name, check in vars(module).items():
         is_check = name.startswith("check_") and check.__module__ == module.__name__
-        if is_check and getattr(module, "ONLY", {}).get(check, bool)(trial):
+        if is_check and getattr(check, "applies", bool)(trial):
             yield name, partial(_run, trial, check)
 
 

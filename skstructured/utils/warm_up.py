@@ -12,7 +12,7 @@ from skstructured.extend.learner import OnlineLearner
 from skstructured.spaces import SPACES
 
 #: Estimators that need others.
-LEFT_OUT = ("AbstainingHedgeClassifier", "PredictionSets")
+META_ESTIMATORS = ("AbstainingHedgeClassifier", "PredictionSets")
 
 
 def warm_up(*names: str) -> None:
@@ -61,7 +61,7 @@ def _estimators():
     package, both = sys.modules["skstructured"], (StructuredPredictor, OnlineStructuredPredictor)
     public = {name: getattr(package, name) for name in package.__all__}
     names = [name for name in public if hasattr(public[name], "predict")]
-    estimators = {name: [public[name]()] for name in names if name not in LEFT_OUT}
+    estimators = {name: [public[name]()] for name in names if name not in META_ESTIMATORS}
     estimators["BanditGaptronClassifier"][0].set_params(radius=1.0)
     return estimators | {space: [cls(space) for cls in both] for space in SPACES}
 
@@ -90,15 +90,15 @@ def _learn_and_predict(estimator, X, y):
     if "random_state" in estimator.get_params():
         estimator.set_params(random_state=0)
     fitted = clone(estimator).fit(X, y)
-    _predict(fitted, X)
+    _predict_rows(fitted, X)
     only_fits = isinstance(estimator, StructuredPredictor) and estimator.space == "sequence"
     if isinstance(estimator, OnlineLearner) and not only_fits:
         estimator.learn(estimator.begin(X, y), np.arange(len(y)))
         for model in (fitted, estimator):
-            _predict(model.partial_fit(X[:1], y[:1]), X)
+            _predict_rows(model.partial_fit(X[:1], y[:1]), X)
 
 
-def _predict(model, X):
+def _predict_rows(model, X):
     for method in ("predict", "predict_proba"):
         for rows in (X, X[:1]) if hasattr(model, method) else ():
             getattr(model, method)(rows)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skstructured._base.lbfgs import FLAT, GAIN, MEMORY, Memory, _weak_wolfe, minimize_two_loops
+from skstructured._base.lbfgs import LINE_SEARCH, Memory, _weak_wolfe, minimize_two_loops
 
 pytestmark = pytest.mark.interpreted
 
@@ -32,17 +32,17 @@ def logistic(rng, n=60, p=(5, 3)):
 @pytest.mark.parametrize("steep", [1.0, 1e-60, 1e60])
 @pytest.mark.parametrize("size", [1.0, 1e-40, 1e50])
 def test_two_loops_are_the_literal_inverse(steep, size, rng, monkeypatch):
-    monkeypatch.setattr("skstructured._base.lbfgs.BLOCK", 4)  # two blocks
+    monkeypatch.setattr("skstructured._base.lbfgs.Memory.block_size", 4)  # two blocks
     n, memory, pairs = 6, Memory(6), []
     gradient = size * rng.randn(3, 2)
     np.testing.assert_array_equal(memory.direction(gradient)[0], -gradient)
-    for _ in range(2 * MEMORY + 3):
+    for _ in range(2 * Memory.n_steps + 3):
         s = rng.randn(n)
         y = steep * (s + 0.3 * rng.randn(n))
         memory.add(4.0 * s.reshape(3, 2), y.reshape(3, 2), s @ y, 0.25)
         memory.add(s, -y, -s @ y)  # is not remembered
         memory.add(s, np.nan * y, np.nan)
-        pairs = [*pairs, (s, y)][-MEMORY:]
+        pairs = [*pairs, (s, y)][-Memory.n_steps :]
         H = s @ y / (y @ y) * np.eye(n)
         for s, y in pairs:
             V = np.eye(n) - np.outer(y, s) / (s @ y)
@@ -62,8 +62,8 @@ def test_steps_are_flat_enough(size, rng):
     slope = np.vdot(gradient, direction)
     step, end, found, after, slope_after = _weak_wolfe(function, x, value, direction, slope)
     assert slope_after == np.vdot(after, direction)
-    assert found <= value + GAIN * step * slope
-    assert np.vdot(after, direction) >= FLAT * slope
+    assert found <= value + LINE_SEARCH.gain * step * slope
+    assert np.vdot(after, direction) >= LINE_SEARCH.flatness * slope
     np.testing.assert_array_equal(end, x + step * direction)
     assert (found, after.tolist()) == (function(end)[0], function(end)[1].tolist())
     assert _weak_wolfe(function, x, value, -direction, -slope) is None

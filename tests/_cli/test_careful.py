@@ -6,7 +6,7 @@ import pytest
 from table_files import compiled, homes, load, numbers, one, people
 
 from skstructured import TableEncoder
-from skstructured._cli import careful
+from skstructured._cli import careful, files
 from skstructured._cli.measures import rare_class
 
 
@@ -54,12 +54,12 @@ def literal_share(column, y):
     return right / len(y)
 
 
-def test_the_share_is_of_rows_that_were_not_looked_at(monkeypatch):
+def test_the_share_is_of_rows_that_were_not_looked_at():
     rng = np.random.RandomState(3)
     y = rng.choice(["a", "b", "c"], 200, p=[0.5, 0.3, 0.2])
     column = pd.Series(np.where(rng.rand(200) < 0.3, rng.choice(["u", "v", "a"], 200), y))
-    monkeypatch.setattr(careful, "WRONG", 2.0)
-    share = careful.share_right(column, None, np.unique(y, return_inverse=True)[1])
+    codes = np.unique(y, return_inverse=True)[1]
+    share = careful.share_right(column, None, codes, max_wrong=2.0)
     assert share == pytest.approx(literal_share(column, y)) and share < 0.9
 
 
@@ -132,9 +132,8 @@ def test_columns_of_large_files_are_named_too(cli, monkeypatch):
     frame.loc[30, "noise"] = "x"
     wanted = load(cli.written(frame)).careful
     assert [line.split("'")[1] for line in wanted] == ["noise", "resolution_code", "number"]
-    monkeypatch.setattr("skstructured._cli.files.LARGE", 1000)
-    monkeypatch.setattr("skstructured._cli.tables.PART", 100)
-    monkeypatch.setattr("skstructured._cli.files.DECIDING", 500)
+    small = files.LargeFiles(1000, deciding_rows=500, rows_per_part=100)
+    monkeypatch.setattr(files, "LARGE_FILES", small)
     table = load(cli.written(frame))
     assert [line.split("'")[1] for line in table.careful] == ["noise", "resolution_code", "number"]
     assert "1 of 500 cells" in table.careful[0]
@@ -201,7 +200,7 @@ class TestCopies:
     def test_large_files_have_the_line_too(self, cli, monkeypatch):
         path = cli.written(pd.concat([self.frame()] * 2))
         whole = load(path).careful
-        monkeypatch.setattr("skstructured._cli.files.LARGE", 1000)
+        monkeypatch.setattr(files, "LARGE_FILES", files.LargeFiles(1000))
         assert "200 of 400 rows are copies of others, such as rows 2 and 202" in whole[0]
         assert load(path).careful == whole
 

@@ -28,6 +28,7 @@ from skstructured import (
     TableEncoder,
 )
 from skstructured.__main__ import main
+from skstructured._cli import files
 from skstructured._cli.tables import Table
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 
@@ -140,7 +141,7 @@ def test_an_interruption_is_one_line(given, iris_csv, cli, monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    for name in ("_check_options", "_predict"):
+    for name in ("_check_options", "_run_predict"):
         monkeypatch.setattr(f"skstructured.__main__.{name}", interrupted)
     assert main([*given, iris_csv]) == 130
     assert capsys.readouterr() == ("", "Interrupted\n")
@@ -262,7 +263,7 @@ def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
 
 
 def test_work_that_takes_long_says_what_it_is_and_how_far(iris_csv, cli, monkeypatch, capsys):
-    monkeypatch.setattr("skstructured._cli.progress.PATIENCE", 1e-3)
+    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 1e-3)
     slow = {
         "_whole": "skstructured._cli.tables",
         "progressive_validate": "skstructured._cli.report",
@@ -295,7 +296,7 @@ def slowed(work):
 
 @compiled
 def test_what_is_done_quickly_says_nothing(iris_csv, monkeypatch, capsys):
-    monkeypatch.setattr("skstructured._cli.progress.PATIENCE", 600.0)
+    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 600.0)
     assert main([iris_csv]) == 0
     assert capsys.readouterr().err == ""
 
@@ -461,7 +462,7 @@ def test_a_file_without_rows_gives_a_header(cli):
 @pytest.mark.exhaustive
 def test_columns_are_kept_beside_predictions(cli, monkeypatch):
     cli.kept(survivors())
-    monkeypatch.setattr("skstructured._cli.tables.PART", 7)
+    monkeypatch.setattr(files, "LARGE_FILES", files.LargeFiles(rows_per_part=7))
     frame = survivors(20).assign(id=[f"00{i}" for i in range(20)])
     plain = cli.said("predict", cli.model, frame)[1:]
     cells = zip(frame["id"], frame["day"].astype(str), plain, strict=True)
@@ -512,7 +513,7 @@ def test_a_kept_model_of_choices_writes_probabilities_and_marks(cli, monkeypatch
     again = cli.predicted(apart)
     again.index = apart.index
     np.testing.assert_allclose(again.sort_index(), found)
-    monkeypatch.setattr("skstructured._cli.tables.PART", 7)
+    monkeypatch.setattr(files, "LARGE_FILES", files.LargeFiles(rows_per_part=7))
     np.testing.assert_allclose(cli.predicted(frame), found)
     lost = cli.refused("predict", cli.model, frame.drop(columns="trip"))
     assert "no column 'trip'" in lost

@@ -19,7 +19,7 @@ from sklearn.utils import shuffle
 from table_files import compiled, homes, iris, load, numbers, one, results, trips
 
 from skstructured.__main__ import main
-from skstructured._cli import files, tables
+from skstructured._cli import files
 from skstructured._cli.files import frames
 from skstructured._cli.tables import space_of
 from skstructured.checkpoints import load_checkpoint
@@ -318,11 +318,8 @@ def test_large_whole_numbers_stay_the_labels_that_they_are(kind, cli):
 def parts(monkeypatch):
     """Files are large, and read in parts of so many rows."""
 
-    def small(rows, deciding=files.DECIDING):
-        for name in ("LARGE", "LARGE_GZIP"):
-            monkeypatch.setattr(files, name, 100)
-        monkeypatch.setattr(tables, "PART", rows)
-        monkeypatch.setattr(files, "DECIDING", deciding)
+    def small(rows, deciding=files.LARGE_FILES.deciding_rows):
+        monkeypatch.setattr(files, "LARGE_FILES", files.LargeFiles(100, 100, deciding, rows))
 
     return small
 

@@ -8,8 +8,7 @@ from conftest import ROOT
 from table_files import homes, iris, trips
 
 import skstructured
-from skstructured.__main__ import SPACE_NAMES, main
-from skstructured.__main__ import SPACES as ACCEPTED
+from skstructured.__main__ import SPACE_NAMES, SPACE_OPTIONS, main
 from skstructured.spaces import SPACES, TASKS
 
 #: The command in a process that cannot import what its first argument names.
@@ -98,7 +97,7 @@ def test_names_of_spaces_are_those_of_the_package():
     """Written down, so they are known before spaces are imported."""
     wanted = {name: task for name in SPACES for task in TASKS if SPACES[name] is TASKS[task]}
     wanted |= {"ordinal": "ordinal", "real": "real", "regression": "real"}
-    assert {name: SPACE_NAMES.get(name, name) for name in (*ACCEPTED, *SPACE_NAMES)} == wanted
+    assert {name: SPACE_NAMES.get(name, name) for name in (*SPACE_OPTIONS, *SPACE_NAMES)} == wanted
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_names_of_spaces_are_those_of_the_package():
     ids=["classes", "numbers", "choices"],
 )
 def test_the_table_is_named_before_anything_is_compiled(frame, given, title, cli, monkeypatch):
-    monkeypatch.setattr("skstructured._cli.report.warm_up", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("skstructured._cli.report.compile_validation", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main([cli.written(frame), *given])
     assert cli.capsys.readouterr().out.endswith(f"{title}\n\n")

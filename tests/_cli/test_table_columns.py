@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from table_files import compiled, load, one
 
+from skstructured._cli import files
 from skstructured.checkpoints import load_checkpoint
 
 
@@ -175,7 +176,7 @@ def test_targets_have_formats_too(cli):
 @compiled
 @pytest.mark.parametrize("largest", [100, 10**6])
 def test_balanced_classes_are_found_more_often(largest, cli, monkeypatch):
-    monkeypatch.setattr("skstructured._cli.files.LARGE", largest)
+    monkeypatch.setattr(files, "LARGE_FILES", files.LargeFiles(largest))
     rng = np.random.RandomState(0)
     frame = pd.DataFrame(rng.randn(600, 2).round(3), columns=["a", "b"])
     frame["y"] = np.where(frame["a"] + rng.randn(600) > 2.2, "yes", "no")

@@ -85,7 +85,7 @@ def test_only_the_module_for_pytorch_imports_it():
 def test_imports_stand_at_the_top():
     """But those of the command line, whose errors of arguments and files come before them."""
     inner = {(str(path), f.name) for path, f in functions() if list(imports_of(f))}
-    assert inner == {("__main__.py", "_predict"), ("__main__.py", "_lines")}
+    assert inner == {("__main__.py", "_run_predict"), ("__main__.py", "_screen")}
 
 
 def test_modules_and_functions_are_short():

@@ -79,7 +79,7 @@ def test_projections_from_listed_vertices_are_projections(size, rng):
 def test_projections_on_the_cube_are_clipped_scores_with_more_vertices_than_are_listed(
     rng, monkeypatch
 ):
-    monkeypatch.setattr(_by_vertices, "VERTICES", 5)
+    monkeypatch.setattr(_by_vertices, "MAX_KEPT_VERTICES", 5)
     theta = 2.0 * rng.randn(200, 7)
     mu = FenchelYoung(Labels().fit(np.eye(7)), SquaredNorm()).mean(theta)
     np.testing.assert_allclose(mu, np.clip(theta, 0.0, 1.0), atol=1e-10)
@@ -118,12 +118,12 @@ def test_chunks_and_copies_learn_the_same_bits(rows):
 
 
 def test_scores_of_other_sizes_list_other_vertices(rng):
-    work = np.zeros(_by_vertices.scratch(6))
+    work = np.zeros(_by_vertices.projection_scratch(6))
     for d in (6, 4, 6, 3):
         space, mu = Intervals().fit(every_interval(d)), np.empty(d)
         kernel = FenchelYoung(space, SquaredNorm()).kernel
         for theta in rng.randn(10, d):
-            kernel(theta, np.zeros(d), mu, np.empty(0), work[: _by_vertices.scratch(d)])
+            kernel(theta, np.zeros(d), mu, np.empty(0), work[: _by_vertices.projection_scratch(d)])
             assert_projections(theta[None], mu[None], every_interval(d))
 
 

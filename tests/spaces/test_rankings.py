@@ -247,7 +247,7 @@ def test_plain_and_compiled_oracles_agree(rng):
 
 
 def test_an_oracle_that_does_not_converge_is_told(monkeypatch):
-    monkeypatch.setattr(_by_vertices, "MAX_ITER", 1)
+    monkeypatch.setattr(_by_vertices, "MAX_WOLFE_STEPS", 1)
     loss = FenchelYoung(PlainHypercube().fit(np.eye(4)), SquaredNorm())
     with pytest.warns(ConvergenceWarning, match="before convergence, with residual"):
         loss.mean(np.array([[0.4, 0.6, 0.3, 0.2]]))
