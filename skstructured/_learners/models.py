@@ -137,7 +137,6 @@ class Model(State, ABC):
         return int(self.state.vector[ROUNDS])
 
     def check_can_learn(self) -> None:
-        """See `State`."""
         self.state.check_can_learn()
 
     def owns_arrays(self) -> bool:

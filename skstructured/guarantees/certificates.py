@@ -438,13 +438,6 @@ def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[s
     return numbers | {"a": 1.0 - (1.0 - k.a) * math.expm1(k.a) / k.a}
 
 
-#: −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out.
-THINNING_COSTS = 1.9
-
-#: −ln(1 − FLOOR): what the floor under probabilities costs an expert per round.
-FLOOR_COSTS = -math.log1p(-FLOOR)
-
-
 class MixtureCertificate(Certificate):
     r"""A bound on the losses of `StepMixture`, against its experts and against every U.
 
@@ -522,15 +515,17 @@ def overhead(state: Any) -> float:
     """A in nats, of a `MixtureState`; see `MixtureCertificate`."""
     groups, rates, experts = state.shares.shape
     price = math.log(rates * experts)
+    thinning = 1.9  # −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out
     if state.kind in (CLASSES, LABELS):
-        price += 2.0 * THINNING_COSTS + state.totals[ROUNDS] * FLOOR_COSTS
+        floor = -math.log1p(-FLOOR)  # of a round
+        price += 2.0 * thinning + state.totals[ROUNDS] * floor
         return float(groups * state.totals[HEAVIEST] * price)
     if price == 0.0:
         return 0.0
-    return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
+    return float(state.totals[GAP] * (2.0 + 2.0 * thinning / price))
 
 
-def certificate_of(
+def mixture_certificate(
     optimizer: Any, loss: Any, state: Any, delta: float | None = None, names: Any = None
 ) -> MixtureCertificate:
     """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.

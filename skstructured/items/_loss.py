@@ -96,16 +96,13 @@ class EachLength:
         self.decoder, self.by_scores = decoder, decoder.by_scores
 
     def most_likely(self, theta: Any, mu: Any, loss: ItemLoss) -> Any:
-        """See `Decoder`."""
         play = self.decoder.most_likely
         return by_length(lambda m, rows, means: play(rows, means, loss.of(m)), theta, mu)
 
     def decode(self, theta: Any, mu: Any, loss: ItemLoss, random_state: Seed = None) -> Any:
-        """See `Decoder`."""
         play, rng = self.decoder.decode, check_random_state(random_state)
         return by_length(lambda m, rows, means: play(rows, means, loss.of(m), rng), theta, mu)
 
     def expected_loss(self, theta: Any, mu: Any, V: Any, loss: ItemLoss) -> Floats:
-        """See `Decoder`."""
-        find: Any = self.decoder.expected_loss
-        return by_length(lambda m, *rows: find(*rows, loss.of(m)), theta, mu, V)
+        rule: Any = self.decoder.expected_loss
+        return by_length(lambda m, *rows: rule(*rows, loss.of(m)), theta, mu, V)

@@ -16,36 +16,19 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._online import ItemLearner
-from skstructured.items._reading import Items, mean_ranks, ranks_of, shares_of
+from skstructured.items._reading import Items, ranks_of, ranks_within_rounds, shares_of
 from skstructured.items.metrics import ndcg
-
-#: Quantiles of a feature, at most.
-QUANTILES = 20
-
-#: Numbers of a block of rows that is expanded.
-NUMBERS = 1 << 21
 
 
 class QuantileBinner:
     """Columns 1{x_j > t} for the quantiles t of each feature j, which linear scores make curves of.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Rows whose quantiles are taken; NaN does not count.
-    weight : ndarray of shape (n,)
-        How much each row counts.
-
-    Attributes
-    ----------
-    features : ndarray of shape (q,)
-        The feature of each column.
-    thresholds : ndarray of shape (q,)
-        What it is compared with.
+    Quantiles are of rows X (n, p), NaN left out, with their `weight` (n,). Column q compares
+    ``features[q]`` with ``thresholds[q]``.
     """
 
-    def __init__(self, X: Array, weight: Floats) -> None:
-        shares = np.arange(1, QUANTILES) / QUANTILES
+    def __init__(self, X: Array, weight: Floats, n_quantiles: int = 20) -> None:
+        shares = np.arange(1, n_quantiles) / n_quantiles
         features, thresholds = [], []
         for j, column in enumerate(X.T):
             counted = ~np.isnan(column) & (weight > 0.0)
@@ -72,23 +55,11 @@ class QuantileBinner:
         """The columns of some rows, and their places among them."""
         return Rows.from_array(self.of(rows.matrix[places])), np.arange(len(places))
 
-    def blocks(self, rows: Rows) -> Iterator[Rows]:
+    def blocks(self, rows: Rows, numbers_per_block: int = 1 << 21) -> Iterator[Rows]:
         """The columns of all rows, some of them at a time."""
-        size = max(1, NUMBERS // max(len(self), 1))
+        size = max(1, numbers_per_block // max(len(self), 1))
         for start in range(0, rows.n_rows, size):
             yield Rows.from_array(self.of(rows.matrix[start : start + size]))
-
-
-#: What `loss` may be: the space, the regularizer, and how grades become truths.
-LOSSES = {
-    "listnet": ("simplex", "shannon", shares_of),
-    "sparse_listnet": ("simplex", "squared", shares_of),
-    "permutahedron": ("permutahedron", "squared", ranks_of),
-}
-
-
-#: What `kernel` may be.
-KERNELS = ("auto", "linear", "additive")
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -217,19 +188,27 @@ class ListwiseRanker(ItemLearner):
 
     fit_intercept = False
 
+    def _terms(self) -> tuple[Any, Any, Any]:
+        """The space, the regularizer, and how grades become truths."""
+        terms = {
+            "listnet": ("simplex", "shannon", shares_of),
+            "sparse_listnet": ("simplex", "squared", shares_of),
+            "permutahedron": ("permutahedron", "squared", ranks_of),
+        }
+        check_choice("loss", self.loss, terms)
+        return terms[self.loss]
+
     def _over(self) -> tuple[Any, Any]:
-        check_choice("loss", self.loss, LOSSES)
-        return LOSSES[self.loss][:2]
+        return self._terms()[:2]
 
     def _targets(self, items: Items, y: Any) -> Ragged:
-        check_choice("loss", self.loss, LOSSES)
-        return LOSSES[self.loss][2](items, y)
+        return self._terms()[2](items, y)
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items; those of `fit` begin without steps."""
         batch = super()._read(X, reset)
         if reset:
-            check_choice("kernel", self.kernel, KERNELS)
+            check_choice("kernel", self.kernel, ("auto", "linear", "additive"))
             self._steps = None
         additive = self.kernel == "additive" if reset else self._steps is not None
         if additive and batch.rows.is_sparse:
@@ -314,7 +293,7 @@ class ListwiseRanker(ItemLearner):
             In the form of X; 0 for items that are not available.
         """
         items = self._items(X, qid, available)
-        places = mean_ranks(-self._scores(items).values, items.offsets, "ordinal")
+        places = ranks_within_rounds(-self._scores(items).values, items.offsets, "ordinal")
         return items.unstacked(places.astype(np.int64), 0)
 
     def score(

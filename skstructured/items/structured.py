@@ -1,5 +1,6 @@
 """The ranker to try first: additive, kernel and tree members, mixed by the loss of queries."""
 
+from enum import IntEnum
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,18 +21,17 @@ from skstructured.items._reading import Items, check_numbers, read_items, shares
 from skstructured.items.metrics import ndcg
 from skstructured.items.ranker import ListwiseRanker
 
-#: Columns of the outputs of items, packed: their grade, share of the gains, and query.
-GRADE, SHARE, QUERY = range(3)
+
+class PackedGrade(IntEnum):
+    """Columns of the packed outputs of items."""
+
+    GRADE = 0
+    SHARE = 1  # of the gains of a query
+    QUERY = 2
 
 
 class Grades:
-    """Grades in units of their standard deviation, which kernels and trees learn.
-
-    Parameters
-    ----------
-    grades, weight : ndarray of shape (N,)
-        Grades of items, and their weights.
-    """
+    """Grades in units of their standard deviation, which kernels and trees learn."""
 
     def __init__(self, grades: Floats, weight: Floats) -> None:
         self.center = np.average(grades, weights=weight)
@@ -87,7 +87,7 @@ class CrossFittedRanker(CrossFitted):
     """A ranker as a member: others like it score the queries that they have not learned."""
 
     def _fitted_to(self, estimator, X, y, **given):
-        return estimator.fit(X, y[:, GRADE], y[:, QUERY], **given)
+        return estimator.fit(X, y[:, PackedGrade.GRADE], y[:, PackedGrade.QUERY], **given)
 
     def _score(self, estimator, X):
         return estimator.predict(X)[:, None]
@@ -227,10 +227,10 @@ class StructuredRanker(Mixture):
         return super().fit(items.values, packed, weight)
 
     def _fit(self, X, y, sample_weight):
-        return super()._fit(X, y, sample_weight, y[:, QUERY])
+        return super()._fit(X, y, sample_weight, y[:, PackedGrade.QUERY])
 
     def _start(self, y, sample_weight):
-        self.loss_ = QueryLoss(Grades(y[:, GRADE], sample_weight))
+        self.loss_ = QueryLoss(Grades(y[:, PackedGrade.GRADE], sample_weight))
         return y, sample_weight
 
     def _learners(self, X):
@@ -243,13 +243,14 @@ class StructuredRanker(Mixture):
         return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _truths(self, training):
-        return training.y[:, SHARE:]
+        return training.y[:, PackedGrade.SHARE :]
 
     def _usual_weight(self, n_members):
         return 1.0
 
     def _judge(self, theta, packed, weight):
-        return ndcg(packed[:, GRADE], theta[:, 0], packed[:, QUERY], sample_weight=weight)
+        grades, _, queries = packed.T
+        return ndcg(grades, theta[:, 0], queries, sample_weight=weight)
 
     _items, predict = staticmethod(read_items), ListwiseRanker.predict
     rank, score = ListwiseRanker.rank, ListwiseRanker.score

@@ -13,7 +13,7 @@ from skstructured._engine.mixing import THINNING
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
-from skstructured.guarantees.certificates import certificate_of
+from skstructured.guarantees.certificates import mixture_certificate
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
@@ -228,7 +228,7 @@ class StepMixture(OnlineOptimizer):
 
         See `skstructured.guarantees.MixtureCertificate`.
         """
-        return certificate_of(self, loss, state, delta)
+        return mixture_certificate(self, loss, state, delta)
 
 
 def _rate(share):

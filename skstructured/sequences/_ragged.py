@@ -92,19 +92,11 @@ class RoundLoss(FenchelYoung):
         return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, self.norm)
 
 
-#: Rows learned at a time, and numbers that pairs of labels may take meanwhile.
-POSITIONS, NUMBERS = 4096, 1 << 21
-
-#: Before the first round, lengths are taken to be `USUAL` up to a factor of 2, as if `MEETINGS`
-#: rounds had been met.
-USUAL, MEETINGS = 8, 4.0
-
-INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
-
-
-def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
-    """Parts of `order` with about a thousand rows each; fewer if each takes many `numbers`."""
-    most = min(POSITIONS, max(1, NUMBERS // max(numbers, 1)))
+def blocks_of(
+    order: Ints, lengths: Ints, numbers: int, most_rows: int = 4096, most_numbers: int = 1 << 21
+) -> list[Ints]:
+    """Blocks of `order` with up to `most_rows` rows each; fewer if each takes many `numbers`."""
+    most = min(most_rows, max(1, most_numbers // max(numbers, 1)))
     ends = np.cumsum(lengths[order])
     cuts, start = [0], 0
     while cuts[-1] < len(order):
@@ -198,7 +190,8 @@ class RoundModel(LinearModel):
         self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
         self.state.which[:] = [isinstance(expert, self.rounds.by_ratio) for expert in experts]
-        prior = MEETINGS, math.log(USUAL), MEETINGS * math.log(2.0) ** 2
+        # As if four rounds of lengths about 8, up to a factor of 2, had been met.
+        prior = 4.0, math.log(8), 4.0 * math.log(2.0) ** 2
         self.state.numbers[[MET, MEAN_LOG, SPREAD_LOG]] = prior
         self.loss = self.loss.over_sizes(())  # those of rounds of weight 0 do not count
 
@@ -206,7 +199,6 @@ class RoundModel(LinearModel):
         return None, *self.rounds.kernels(self.loss)
 
     def prepare(self, learner: Any, batch: Batch) -> None:
-        """See `Model`."""
         self.rounds.prepare(self.scale, learner, batch)
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
@@ -276,12 +268,15 @@ class RoundModel(LinearModel):
             "of one."
         )
 
+    def _inexactness(self) -> list[str]:
+        """What is wrong if projections were not found."""
+        left = self.state.numbers[LEFT]
+        message = f"A projection is off by {left:.2g}: its rounds had another gradient."
+        return [message] if left > self.rounds.left_at_most else []
+
     def diagnostics(self) -> list[str]:
         """Also projections that were not found."""
-        left = self.state.numbers[LEFT]
-        return self._optimizer_diagnostics() + (
-            [INEXACT.format(left)] if left > self.rounds.left_at_most else []
-        )
+        return self._optimizer_diagnostics() + self._inexactness()
 
     def certified_loss(self) -> Loss:
         """The loss for all sizes of rounds, with b by C²/λ of each.
@@ -290,8 +285,8 @@ class RoundModel(LinearModel):
         that of the first rounds.
         """
         numbers, optimizer = self.state.numbers, self.optimizer
-        if numbers[LEFT] > self.rounds.left_at_most:
-            raise GuaranteeError(INEXACT.format(numbers[LEFT]))
+        for message in self._inexactness():
+            raise GuaranteeError(message)
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
             raise GuaranteeError(

@@ -256,8 +256,10 @@ class LabelSequence(LabelSpace):
         """Target loss, affine in μ, of every embedding or of `Ragged` positions, (n,)."""
         truth = self.codes(V)
         if type(mu) is Ragged:
-            return mean_of(self.costs_[mu.values, truth.values], truth.offsets)
-        return mean_of(self.position_costs(self.chains(mu)[0], truth.values), truth.offsets)
+            return mean_per_sequence(self.costs_[mu.values, truth.values], truth.offsets)
+        return mean_per_sequence(
+            self.position_costs(self.chains(mu)[0], truth.values), truth.offsets
+        )
 
     def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
         """Mean cost over the positions of each sequence, in [0, 1]; 1 at unseen true labels.
@@ -280,7 +282,7 @@ class LabelSequence(LabelSpace):
         predicted, truth = self.pack(y_pred), self.pack(y_true, accepts_unseen=True)
         check_same_lengths(predicted, truth)
         costs = self.costs_[predicted.values, truth.values]
-        return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
+        return mean_per_sequence(np.where(truth.values < 0, 1.0, costs), truth.offsets)
 
     def score_weights(self, y: Any, sample_weight: Given) -> Given:
         """Every position of a sequence counts as much as the sequence's weight."""
@@ -300,6 +302,6 @@ class LabelSequence(LabelSpace):
         return Geometry(nu, math.sqrt(2.0 * (2 * M - 1)), gamma)
 
 
-def mean_of(values, offsets):
+def mean_per_sequence(values, offsets):
     """Means (n,) of numbers (N,) over the positions of each sequence."""
     return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)

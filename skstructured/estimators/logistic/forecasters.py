@@ -23,8 +23,8 @@ from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
     cholesky,
     class_scores,
-    learn_row,
-    scratch,
+    learn_second_order_row,
+    new_scratch,
 )
 from skstructured.estimators.logistic.folklore import (
     FolkloreClassifier,
@@ -33,25 +33,13 @@ from skstructured.estimators.logistic.folklore import (
 )
 from skstructured.spaces.simplex import log_softmax, softmax_into
 
-#: Points that a Gaussian in two dimensions or more is averaged over, see `gaussian_points`; and how
-#: many of them, the first, where all its variances sum to `NARROW` at most.
-POINTS, FEW, NARROW = 2048, 256, 1.0
-
-#: The integral of two classes: step of the trapezoidal rule; how far it goes where weights fall
-#: like a Gaussian's and like exp(−|u|); deviations beyond which the latter need not go further.
-STEP, TAIL, FAR, WIDE = 0.5, 9.5, 37.0, 8.0
-
 
 @lru_cache(maxsize=16)
-def gaussian_points(r):
-    """Points (POINTS, r) whose mean is that of a standard Gaussian: Sobol's, always the same.
-
-    Means of softmax over them are right to 0.01 for Gaussians of any width, and of up to 26
-    classes: 0.002 for three, 0.005 for five.
-    """
+def gaussian_points(r, n_points=2048):
+    """Points (n_points, r) that represent a standard Gaussian: Sobol's, always the same."""
     if r == 1:
         return np.zeros((0, 1))
-    return ndtri(Sobol(r, scramble=True, seed=np.random.default_rng(0)).random(POINTS))
+    return ndtri(Sobol(r, scramble=True, seed=np.random.default_rng(0)).random(n_points))
 
 
 @kernel
@@ -68,20 +56,20 @@ def mean_sigmoid(mean, deviation):
     analytic in a strip of half width d. For s ≤ 1 it integrates over the Gaussian, with d = π/s;
     for larger s over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, with d = π.
     """
-    total = 0.0
+    total, step, gaussian_tail, logistic_tail = 0.0, 0.5, 9.5, 37.0
     if deviation <= 1.0:
-        half = int(TAIL / STEP)
+        half = int(gaussian_tail / step)
         for n in range(-half, half + 1):
-            e = n * STEP
+            e = n * step
             total += math.exp(-0.5 * e * e) * _sigmoid(mean + deviation * e)
-        return total * STEP / math.sqrt(2.0 * math.pi)
+        return total * step / math.sqrt(2.0 * math.pi)
     center = min(0.0, mean + deviation * deviation)  # near the largest value of the integrand
-    half = int((FAR + TAIL * min(deviation, WIDE)) / STEP)
+    half = int((logistic_tail + gaussian_tail * min(deviation, 8.0)) / step)
     for n in range(-half, half + 1):
-        v = center + n * STEP
+        v = center + n * step
         share = _sigmoid(v) * _sigmoid(-v)
         total += share * 0.5 * math.erfc((v - mean) / (deviation * math.sqrt(2.0)))
-    return total * STEP
+    return total * step
 
 
 @kernel
@@ -101,7 +89,7 @@ def mean_shares(Q, points, space):
         for j in range(r):
             half[i, j] = 0.5 * S[i, j]
     cholesky(half, C, r)
-    size = FEW if width <= NARROW else POINTS
+    size = 256 if width <= 1.0 else points.shape[0]
     clear(mean)
     for n in range(size):
         copy_into(z, m)
@@ -119,7 +107,7 @@ def mean_shares(Q, points, space):
 
 
 @kernel
-def _predict(x, points, P, G, Q, space, out):
+def predict_gaussian(x, points, P, G, Q, space, out):
     """Logarithms of E softmax(z), z ∼ N(m, Ã); m is left in the `score` of `space`."""
     class_scores(P, G, Q, x, 1.0, space)
     for k in range(Q.shape[1]):
@@ -133,10 +121,10 @@ def _predict(x, points, P, G, Q, space, out):
 def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives log E softmax(z)."""
     _, P, G, _, _, _ = learned
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    space = new_scratch(Q.shape[0], Q.shape[1], X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        _predict(x, points, P, G, Q, space, logits[t])
+        predict_gaussian(x, points, P, G, Q, space, logits[t])
         if not (learns and w > 0.0):
             continue
         for k in range(Q.shape[1]):  # the center is z = m − wÃ(softmax(z) − y)
@@ -145,17 +133,11 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
                 space.A[k, j] *= w
                 space.score[k] += space.A[k, j] * truth[t, j]
         improper_logits(space.A, space.score, space.logit, space.share, space.work)
-        learn_row(x, w, curvature(x, reach), learned, Q, space)
+        learn_second_order_row(x, w, curvature(x, reach), learned, Q, space)
 
 
 class GaussianMatrix(FullMatrix):
-    """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
-
-    Parameters
-    ----------
-    K, width, lam, B, R
-        As of `FolkloreMatrix`.
-    """
+    """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights."""
 
     rounds = staticmethod(_gaussian_rounds)
 
@@ -246,17 +228,6 @@ class Particles(SecondOrderRounds):
 
     Particles are weighted by their losses. If fewer than half of them count, they are resampled by
     their weights and then moved by random walks that keep the density.
-
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    B : float
-        Radius of the ball of every class.
-    n_particles, n_moves : int
-        Particles, and steps of the random walk.
-    rng : RandomState
-        Generator of the draws.
     """
 
     in_place, residual, limits = False, 0.0, ()
