@@ -15,9 +15,6 @@ from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 from skstructured.losses.gap import best_other
 
-#: A class direction that leaves less than this of its squared length is one of those seen.
-SEEN = 1e-16
-
 
 @kernel
 def reduce_term(basis, g, x, z):
@@ -33,7 +30,7 @@ def reduce_term(basis, g, x, z):
         for k in range(K):
             g[k] -= h * row[k]
             left += g[k] * g[k]
-        if h == 0.0 and left > SEEN * size and np.dot(row, row) == 0.0:
+        if h == 0.0 and left > 1e-16 * size and np.dot(row, row) == 0.0:
             h = math.sqrt(left)
             for k in range(K):
                 row[k], g[k] = g[k] / h, 0.0
@@ -133,15 +130,7 @@ def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
 
 
 class SecondOrderWeights(State):
-    """Weights W = A⁻¹b of the second-order Perceptron, A = aI at first; see `soba_update`.
-
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    a : float
-        Regularization.
-    """
+    """Weights W = A⁻¹b of the second-order Perceptron, A = aI at first; see `soba_update`."""
 
     def __init__(self, K: int, width: int, a: float) -> None:
         size = (K - 1) * width

@@ -24,9 +24,7 @@ from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import (
-    HINGE,
-    KINDS,
-    LOGISTIC,
+    GapKind,
     GapSurrogate,
     add_gradient,
     best_class,
@@ -85,9 +83,9 @@ def bandit_scale(state, x_sq, weight):
         rho = state[EXPLORATION]
     elif state[KIND] == BANDITRON:
         rho = min(0.5, (k / rounds) ** (1.0 / 3.0))
-    elif state[KIND] == LOGISTIC:
+    elif int(state[KIND]) == GapKind.LOGISTIC:
         rho = k * reach / math.sqrt(rounds * math.log(2.0))
-    elif state[KIND] == HINGE:
+    elif int(state[KIND]) == GapKind.HINGE:
         rho = reach * math.sqrt(k**3 / (2.0 * (1.0 - 1.0 / k) * (k - 1.0) * rounds))
     else:
         rho = k * reach * math.sqrt(2.0 / rounds)
@@ -98,8 +96,8 @@ def bandit_scale(state, x_sq, weight):
     if state[X_SQ] == 0.0:
         return 0.0
     share = rho if rho > 0.0 else math.exp(-2.0 * reach)
-    factor = 0.5 * math.log(2.0) if state[KIND] == LOGISTIC else 0.25
-    if state[KIND] == HINGE:
+    factor = 0.5 * math.log(2.0) if int(state[KIND]) == GapKind.LOGISTIC else 0.25
+    if int(state[KIND]) == GapKind.HINGE:
         factor = 1.0 - 1.0 / k
     s = share * factor / (k * k * state[X_SQ])
     norm = math.sqrt(state[THETA_SQ])
@@ -153,7 +151,7 @@ class ScaledWeights(BanditModel):
 
     def __init__(self, K, width, learner, loss=None):
         vector = new_state(11, THETA_SQ)
-        vector[KIND] = BANDITRON if loss is None else KINDS[loss.kind]
+        vector[KIND] = BANDITRON if loss is None else loss.code
         vector[N_CLASSES], vector[LEARN_NORM] = K, 1.0
         vector[HORIZON] = learner.horizon or 0.0
         vector[EXPLORATION] = -1.0 if learner.exploration is None else learner.exploration

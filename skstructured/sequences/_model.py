@@ -12,7 +12,7 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.state import DIM, EXTRA, FRESH, OPTIONS, axpy, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.models import NOTHING
+from skstructured._learners.models import Record
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
 from skstructured.sequences._decoding import rule_of
 from skstructured.sequences._ragged import RoundKind
@@ -303,11 +303,11 @@ class ChainRounds(RoundKind):
             scale.used = scale.centered and not batch.rows.is_sparse
 
     def numbers(self, model, record):
-        return self.k**2 if record > NOTHING else 0
+        return self.k**2 if record > Record.NOTHING else 0
 
     def results(self, truth, record):
         """Scores, gradients and losses."""
-        if record == NOTHING:
+        if record == Record.NOTHING:
             return NO_FLOATS, NO_FLOATS, NO_FLOATS
         size = (len(truth.values) + len(truth) * self.k) * self.k
         return np.empty(size), np.empty(size), np.empty(len(truth))

@@ -26,7 +26,7 @@ from skstructured._engine.state import (
     LinearState,
     at_once,
 )
-from skstructured._learners.models import NOTHING, BlockResult, LinearModel
+from skstructured._learners.models import BlockResult, LinearModel, Record
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
@@ -150,7 +150,7 @@ class RoundKind:
 
     def results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
         """Scores, gradients and losses that the loop writes."""
-        return np.empty(len(truth.values) * (record > NOTHING)), NO_FLOATS, NO_FLOATS
+        return np.empty(len(truth.values) * (record > Record.NOTHING)), NO_FLOATS, NO_FLOATS
 
 
 class RoundModel(LinearModel):

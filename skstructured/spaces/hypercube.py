@@ -44,12 +44,6 @@ def sigmoid_rows(theta):
     return expit(theta), -log_expit(-theta).sum(axis=1)
 
 
-NO_INDICATORS = (
-    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Convert lists of "
-    "labels with sklearn.preprocessing.MultiLabelBinarizer."
-)
-
-
 class Hypercube(OutputSpace):
     r"""Multilabel outputs as the vertices {0,1}^d of the hypercube, with the Hamming loss.
 
@@ -120,12 +114,14 @@ class Hypercube(OutputSpace):
 
 def _indicator_matrix(y):
     """Read `y` as a float64 0/1 matrix, or raise a ValueError that names the first wrong entry."""
-    if issparse(y):
-        y = y.toarray()
-    elif _dimensions(y) != 2:
-        raise ValueError(NO_INDICATORS.format(f"an array of {_dimensions(y)} dimension(s)"))
-    elif np.asarray(y).dtype.kind in "SU":
-        raise ValueError(NO_INDICATORS.format("strings"))
+    y = y.toarray() if issparse(y) else y
+    n_dimensions = _dimensions(y)
+    if n_dimensions != 2 or np.asarray(y).dtype.kind in "SU":
+        kind = "strings" if n_dimensions == 2 else f"an array of {n_dimensions} dimension(s)"
+        raise ValueError(
+            f"y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {kind}. "
+            "Convert lists of labels with sklearn.preprocessing.MultiLabelBinarizer."
+        )
     V = check_array(y, dtype=np.float64, order="C", input_name="y")
     wrong = (V != 0.0) & (V != 1.0)
     if wrong.any():

@@ -13,9 +13,6 @@ from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace, declared_order
 from skstructured.spaces.simplex import log_softmax
 
-#: In so few rows all labels may differ and be fractions; in more, half must repeat others.
-FEW = 20
-
 
 @kernel
 def staircase_projection(theta, truth, mu, params, work):
@@ -148,7 +145,7 @@ class OrdinalChain(LabelSpace):
             return order
         classes = _check_sortable(super()._find_classes(y))
         fractions = classes[classes != np.rint(classes)] if classes.dtype.kind == "f" else ()
-        if len(fractions) > 0 and FEW < len(y) < 2 * len(classes):
+        if len(fractions) > 0 and 20 < len(y) < 2 * len(classes):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
                 f"got {len(classes)} distinct numbers in {len(y)} rows, such as {fractions[0]:g}. "

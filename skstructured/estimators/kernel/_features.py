@@ -12,7 +12,7 @@ from skstructured._engine.simd import write_waves
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
-from skstructured._learners.pass_selection import FOURIER
+from skstructured._learners.pass_selection import FOURIER_SEARCH
 from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._values import counted_rows, kernel_of, width_of
 from skstructured.guarantees.certificates import mixture_certificate
@@ -220,7 +220,7 @@ class FeatureModel(LinearModel):
     instead of ‖[z, φ(z)]‖².
     """
 
-    search, small_products = FOURIER, True
+    search, small_products = FOURIER_SEARCH, True
     without_kernels = (
         "random features: last_weights_ are those of [z, phi(z)], with z the standardized rows"
     )
