@@ -17,15 +17,7 @@ from skstructured.extend._types import Floats, Matrix
 
 @dataclass(eq=False)
 class FeatureScale:
-    """Features z = (x − center)/scale of cells x in range, and weights of x for those of z.
-
-    Parameters
-    ----------
-    center, scale : ndarray of shape (p,) or None
-        Shift and scale of the features; None does not change them.
-    columns : RobustColumns or None
-        Keeps cells in range.
-    """
+    """Features z = (x − center)/scale of cells x in range, and weights of x for those of z."""
 
     center: Floats | None = None
     scale: Floats | None = None

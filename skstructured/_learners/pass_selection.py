@@ -1,14 +1,11 @@
 """Choose the number of passes (epochs) on held-out rounds.
 
-Learners make 1, 2, 3, 5, 10, … passes over the other rounds, and their losses on the held-out
-rounds are compared. With few rounds, each is held out once, in turns; with many, one part is. The
-comparison ends if more passes gain little or lose. A number other than the usual one must be
-significantly better: by `doubt` standard errors of the mean of the differences, and by 1%. It must
-not be significantly worse in the target loss of the most likely outputs.
+Learners make 1, 2, 3, 5, 10, … passes over the other rounds, until more passes gain little or lose.
+A number other than the usual one must be significantly better: by `doubt` standard errors of the
+mean of the differences, and by 1%; and not significantly worse in the target loss.
 
 Kernel models that are overconfident rarely make errors, but lose much if they do. Their scores are
-multiplied by a factor below 1 if that is significantly better on the held-out rounds, before
-numbers of passes are compared, and in the final learner.
+multiplied by a factor below 1 if that is significantly better on the held-out rounds.
 """
 
 import copy

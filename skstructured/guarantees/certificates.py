@@ -136,9 +136,7 @@ class CoinBettingCertificate(Certificate):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss", appendix E.2.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), appendix E.2; see `FenchelYoung`.
     .. [2] Cutkosky, Orabona (2018), "Black-box reductions for parameter-free online learning in
        Banach spaces", Theorems 1 to 3.
     """
@@ -473,9 +471,7 @@ class MixtureCertificate(Certificate):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss".
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024); see `FenchelYoung`.
     .. [2] Herbster, Warmuth (1998), "Tracking the best expert".
     .. [3] de Rooij, van Erven, Grünwald, Koolen (2014), "Follow the leader if you can, hedge if you
        must".

@@ -205,9 +205,7 @@ def separable_risk(
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss", Theorem 4.6 and appendix G.2.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), Theorem 4.6 and appendix G.2; see `FenchelYoung`.
     """
     if not isinstance(getattr(loss, "regularizer", None), SquaredNorm):
         raise GuaranteeError(f"No margin makes the loss 0: use SquaredNorm, got loss={loss!r}.")
@@ -289,15 +287,7 @@ def _fit_on_sphere(rounds, penalty, U, radius, tol=1e-3):
 
 
 def measured(comparison, U):
-    """Losses (n,) of a comparator over rounds; U is a matrix, or the shares (d,) of experts.
-
-    Parameters
-    ----------
-    comparison : Comparison or ExpertComparison
-        The result of a learner's `comparison`.
-    U : array-like
-        The comparator.
-    """
+    """Losses (n,) of a comparator over rounds; U is a matrix, or the shares (d,) of experts."""
     if not isinstance(comparison, ExpertComparison):
         loss, X, V, intercept = comparison
         return comparator_losses(loss, U, X, V, intercept)

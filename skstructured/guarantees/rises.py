@@ -63,25 +63,12 @@ def seek_rise(losses, bets, stakes, levels, starts, gates, sums):
 class RiseTest:
     r"""A test, at any time, of whether the risk rose, by bets against levels of earlier risks.
 
-    After 8, 12, 17, … losses (1.4 times as many each) all losses so far become a *base*. With
-    their number n, sum S and ``V = Σ(L − m)²`` the evidence that their risks are below r is
-    ``G(r) = max(1, exp(λ(n r − S) − ψ(λ)V))/(l + 1)``, at its largest over the l of the values
-    λ = ¾, ⅜, … that are at least 2/√n. Level k is the least p_k ≤ 1 with
-    ``(l + 1) G(p_k) = exp(e_k)``, for e_k = 0.5, 1, …, 14; the last level is 1. In each later
-    round, until the next base, a share of δ starts to bet against every level. It is divided among
-    stakes c, which every round multiplies by ``1 − c + c L/p_k``. A base supports a rise by the
-    least of the products ``G(p_{k−1}) W_k``, W_k the worth of the bets against p_k; G is 1/(l+1)
-    before the first level. A rise is reported when the last three bases support it by 1 in sum.
-
-    If the risk does not rise after a restart, let r be the risk of the first round after a base.
-    All risks of the base are at least r, so ``E[G(r)] ≤ 1``, by Theorem 4 of Howard et al. (2021).
-    Later risks are at most r. So W_k for the first p_k ≥ r is in the mean at most what started,
-    at any stopping time, whatever losses the base has. As ``G(r) ≥ G(p_{k−1})``, the support is
-    at most what started, in the mean, and so is the number of reports (Markov): each uses up its
-    bets. With a `run_length` each round starts δ/run_length; without one rounds
-    s + 1, …, t start ``δ(s^{-⅛} − t^{-⅛})``, which is δ for all rounds together.
-
-    If losses since the last base show a fall, by a bound, bases restart with the next losses.
+    After 8, 12, 17, … losses all losses so far become a *base*, with levels p_k that their risks
+    are below by evidence ``G(p_k) = exp(e_k)/(l + 1)``. Every later loss L multiplies bets of stake
+    c by ``1 − c + c L/p_k``. A rise is reported when the last three bases support it by 1 in sum:
+    each by the least of the products ``G(p_{k−1}) W_k``, W_k the worth of the bets against p_k.
+    With a `run_length` each round starts δ/run_length; without one rounds s + 1, …, t start
+    ``δ(s^{-⅛} − t^{-⅛})``. The theory page has the proof.
     """
 
     n_bases = 3

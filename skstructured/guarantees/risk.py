@@ -104,9 +104,7 @@ class RecentBound:
 
     With a `window` m bound k begins after k m rounds, and the one in use has seen the last m to
     2m − 1; without one it begins after 2ᵏ − 1, and has seen at least the last half. Bound k may
-    fail with probability δ/((k+1)(k+2)) over `parts`, so all of them together fail with δ/parts at
-    most. Windows choose λ_t for 3m/2 rounds, which is known beforehand, so they hold at any time
-    too.
+    fail with probability δ/((k+1)(k+2)) over `n_parts`.
     """
 
     def __init__(self, delta, window=None, n_parts=1.0):
@@ -144,10 +142,9 @@ class RecentBound:
 class OrderTest:
     """A test, at any time, of whether outputs of neighboring rows are alike beyond chance.
 
-    Rows are taken in triples (a, b, c), and each a is compared with its neighbor b and with the c
-    of the same place in the part before. If rows are independent draws from one distribution, b is
-    nearer to a as often as c is, so the certificate of Howard et al. (2021) bounds the share of
-    triples with c nearer to a number that is at least ½, with probability 1 − δ at all times.
+    Each a of triples (a, b, c) of rows is compared with its neighbor b and with a distant c. If
+    rows are independent draws from one distribution, b is nearer to a as often as c is: a bound on
+    the share of triples with c nearer is then at least ½, with probability 1 − δ at all times.
     """
 
     def __init__(self, delta):

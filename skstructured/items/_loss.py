@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, by_length
 from skstructured.extend._types import Floats, Ints, Seed
 from skstructured.extend.decoder import Decoder
@@ -14,23 +13,12 @@ from skstructured.losses.oracles import find_oracle
 from skstructured.sequences._ragged import RoundLoss
 
 
-@inherit_parameters(FenchelYoung, RoundLoss)
 class ItemLoss(RoundLoss):
     r"""The loss ``c E_y (Ω*(θ) + Ω(y) − <θ, y>)`` of rounds with any number of items.
 
     Truths may be means of vertices: E is over outputs y with that mean. For shares of items and
     `Shannon` it is c times the cross-entropy. Sizes are numbers of items, or of pairs if outputs
     are assignments.
-
-    Parameters
-    ----------
-    {FenchelYoung: space, regularizer, scale, constants}
-    {RoundLoss: sizes, stretch}
-
-    References
-    ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), sections 2–4; McFadden (1974); Cao, Qin, Liu, Tsai, Li
-    (2007), "Learning to rank: from pairwise approach to listwise approach".
     """
 
     def of(self, dim: int) -> FenchelYoung:

@@ -150,12 +150,7 @@ class ItemLearner(OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items, as for `fit`.
-        y : array-like
-            Outputs, in the form of X.
-        qid, available, sample_weight
+        X, y, qid, available, sample_weight
             As for `fit`.
 
         Returns
@@ -211,10 +206,7 @@ class ItemLearner(OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items, as for `fit`.
-        qid, available
+        X, qid, available
             As for `fit`. Scores of single items do not depend on their rounds: rows need no `qid`.
 
         Returns

@@ -18,6 +18,7 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items, ranks_of, ranks_within_rounds, shares_of
 from skstructured.items.metrics import ndcg
+from skstructured.items.predictor import ItemStructuredPredictor
 
 
 class QuantileBinner:
@@ -62,7 +63,7 @@ class QuantileBinner:
             yield Rows.from_array(self.of(rows.matrix[start : start + size]))
 
 
-@inherit_parameters(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor, ItemStructuredPredictor)
 @parameters
 class ListwiseRanker(ItemLearner):
     r"""Listwise learning to rank: rank the items of a query by their features, online or in passes.
@@ -99,16 +100,7 @@ class ListwiseRanker(ItemLearner):
         How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive". "auto" is
         "mixture" for streams and single passes, "parameter_free" for several passes.
     {OnlineStructuredPredictor: average}
-    standardize : bool, "auto" or "moments", default="auto"
-        Whether to center and scale each feature by its mean and standard deviation over the items
-        so far, those of the query included. They lag, and cells far beyond the others count as an
-        edge, except with "moments", as in `OnlineStructuredPredictor`. So you do not scale features
-        first. "auto" is True. CSR rows are divided by the largest entry of each column so far.
-        `coef_` is in units of X, for cells between the edges.
-    missing : {"mean", "indicator", "error"}, default="mean"
-        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
-        of the items so far, "indicator" also appends one column per feature that is 1 if the value
-        is missing, and "error" raises an error.
+    {ItemStructuredPredictor: standardize, missing}
     max_iter : int or "auto", default=2
         Number of passes (epochs) of `fit`, all of which are made. "auto" compares 1, 2, 3, 5, 10, …
         passes on held-out queries.
@@ -128,12 +120,7 @@ class ListwiseRanker(ItemLearner):
         Positions of the steps of each feature, and the change of the score at each. Only set if
         scores are additive.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
-    missing_coef_ : ndarray of shape (1, n_features_in_)
-        Change of the score of an item if a feature is missing, with ``missing="indicator"``.
-    n_features_in_ : int
-        Number of features of an item.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, if X has string names.
+    {ItemStructuredPredictor: missing_coef_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -157,9 +144,7 @@ class ListwiseRanker(ItemLearner):
 
     .. [2] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
 
-    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Theorems 4.2 and 4.6.
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024), Theorems 4.2 and 4.6; see `FenchelYoung`.
 
     Examples
     --------
@@ -263,10 +248,7 @@ class ListwiseRanker(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows, or one matrix per query.
-        qid, available
+        X, qid, available
             As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
 
         Returns
@@ -281,10 +263,7 @@ class ListwiseRanker(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per query.
-        qid, available
+        X, qid, available
             As for `fit`.
 
         Returns

@@ -196,17 +196,10 @@ class StructuredRanker(Mixture):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per query.
+        X, qid, available, sample_weight
+            As for `ListwiseRanker.fit`, whose rounds are queries.
         y : array-like
             Grades, 0 or more, one per item in the form of X.
-        qid : array-like of shape (N,) or None, default=None
-            Query of each row of X, in any order; None if X is one matrix per query.
-        available : array-like of bool or None, default=None
-            Which items there are, in the form of X; None is all. Others are left out.
-        sample_weight : array-like of shape (n,) or (N,) or None, default=None
-            Non-negative weights of the queries; with `qid` also one per row, the same in a query.
 
         Returns
         -------

@@ -299,16 +299,7 @@ class FenchelYoung(Component):
         """S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>) ≥ 0.
 
         Computed as ``c (<θ, μ − y> − Ω(μ) + Ω(y))`` with μ = ŷ_Ω(θ), which does not lose a small
-        loss to cancellation at large scores.
-
-        Parameters
-        ----------
-        theta, V : array-like of shape (n, dim)
-            Scores and encoded outputs.
-
-        Returns
-        -------
-        ndarray of shape (n,)
+        loss to cancellation at large scores. It has the shape (n,).
         """
         return self.mean_and_value(theta, V)[1]
 

@@ -81,27 +81,8 @@ def margin_gradient(theta, truth, g, params, work):
 class MarginLoss(Surrogate):
     r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
 
-    φ bounds the zero-one loss from above, and so its sum bounds the mistakes of the largest score.
-
-    - "smooth_hinge": ``1 − 2z`` if z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2 [1]_;
-    - "hinge": ``max(1 − z, 0)``;
-    - "logistic": ``log₂(1 + exp(−z))``;
-    - "perceptron": ``max(−z, 0)``, which is not a bound;
-    - "square": ``(1 − z)²``, whose slopes are unbounded [2]_.
-
-    Parameters
-    ----------
-    space : Signs
-        A fitted space.
-    kind : {"smooth_hinge", "hinge", "logistic", "perceptron", "square"}, default="smooth_hinge"
-        Which φ.
-
-    References
-    ----------
-    .. [1] Orabona (2014), "Simultaneous model selection and optimization through parameter-free
-       stochastic learning", section 6.
-    .. [2] Zhang (2004), "Statistical behavior and consistency of classification methods based on
-       convex risk minimization".
+    φ(z) is that of `IndicatorMargins` (Orabona 2014, section 6), or ``(1 − z)²`` for "square", whose
+    slopes are unbounded (Zhang 2004). Except for "perceptron" the sum bounds the mistakes.
     """
 
     kernel = staticmethod(margin_gradient)

@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.decoders import DECODERS
@@ -15,22 +14,11 @@ from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import Chains, indicators
 
 
-@inherit_parameters(FenchelYoung, RoundLoss)
 class SequenceLoss(RoundLoss):
     r"""The loss ``c (Ω*(θ) + Ω(y) − <θ, y>)`` of label sequences, ``−c ln p(y)`` for `Shannon`.
 
     Scores are `Chains`; truths are `Ragged` positions among the labels. With `Shannon` the scale of
     the theory is ``(2M − 1)²/(2M ln 2)``.
-
-    Parameters
-    ----------
-    {FenchelYoung: space, regularizer, scale, constants}
-    {RoundLoss: sizes, stretch}
-
-    References
-    ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), section 2; Lafferty, McCallum, Pereira (2001); Niculae,
-    Martins, Blondel, Cardie (2018).
     """
 
     #: What regularized predictions are of positions and steps, not of classes.

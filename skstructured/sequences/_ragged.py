@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.component import inherit_parameters, parameters
+from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
 from skstructured._engine.mixing import ALONE, SCORES
@@ -33,21 +33,13 @@ from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.optimizers import GradientDescent
 
 
-@inherit_parameters(FenchelYoung)
 @parameters
 class RoundLoss(FenchelYoung):
     """A Fenchel–Young loss of rounds that have a number of rows each, with one scale for all.
 
-    The scale c of the theory is the largest that any of the `sizes` needs, so the surrogate gap is
-    at least 1 − ln 2 in every round.
-
-    Parameters
-    ----------
-    {FenchelYoung: space, regularizer, scale, constants}
-    sizes : tuple of int, default=()
-        Rows of the rounds; empty before the first round, which counts as one row.
-    stretch : float, default=1.0
-        Factor from the largest norm² that the optimizer has seen to the largest C²/λ.
+    The scale c of the theory is the largest that any of the `sizes`, the rows of the rounds, needs,
+    so the surrogate gap is at least 1 − ln 2 in every round. `stretch` is the factor from the
+    largest norm² that the optimizer has seen to the largest C²/λ.
     """
 
     #: Optimizers are told bounds on gradients.

@@ -136,15 +136,7 @@ def declared_order(y):
 
 
 class LabelSpace(OutputSpace):
-    """Base of the spaces whose user-side outputs are single labels, one vertex per class.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels, in the order of the vertices.
-    costs_ : ndarray of shape (n_classes, n_classes) or None
-        `cost_matrix`, if it was given, in units of its largest entry.
-    """
+    """Base of the spaces whose outputs are single labels, `classes_` in the order of vertices."""
 
     task: str | None = "multiclass"
     cost_matrix: Given = None  # a parameter where a space takes costs
@@ -230,8 +222,7 @@ class LabelSpace(OutputSpace):
         Raises
         ------
         ValueError
-            If a predicted label is not among the classes, if a true one is missing or a fraction,
-            or if the numbers of labels differ.
+            For unknown predicted labels, missing true ones, and numbers of labels that differ.
         """
         check_consistent_length(y_pred, y_true)
         truth = self.pack(y_true, accepts_unseen=True)

@@ -25,13 +25,7 @@ def _middle_scale(sizes, weight):
 
 
 class RealLine(Component):
-    """One real number per row: y is learned as ``(y − center)/scale``.
-
-    Attributes
-    ----------
-    dim_ : int
-        1.
-    """
+    """One real number per row: y is learned as ``(y − center)/scale``."""
 
     task = None
     has_ties = False

@@ -164,9 +164,7 @@ class Birkhoff(OutputSpace):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Section 2.3.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; see `FenchelYoung`.
 
     .. [2] Cuturi (2013). Sinkhorn distances: lightspeed computation of optimal transport. NeurIPS.
 

@@ -64,9 +64,7 @@ class Hypercube(OutputSpace):
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
-    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
-    2.3 and appendix B.
+    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3 and appendix B; see `FenchelYoung`.
     """
 
     task = "multilabel"
@@ -203,17 +201,7 @@ def best_label_sets(mu, empty):
 
 
 class Signs(LabelSpace):
-    """Two classes as −1 and 1; K > 2 classes as the vectors of K signs with a single 1.
-
-    The target loss is the zero-one loss.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K,)
-        Sorted class labels.
-    dim_ : int
-        1 for two classes, else K.
-    """
+    """Two classes as −1 and 1 (dim 1); K > 2 classes as the vectors of K signs with a single 1."""
 
     scores_classes = True
 

@@ -307,9 +307,7 @@ class Permutahedron(OutputSpace):
     ----------
     .. [1] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
 
-    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Appendix C.
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024), appendix C; see `FenchelYoung`.
 
     .. [3] Hardy, Littlewood, Pólya (1929). Some simple inequalities satisfied by convex functions.
        Messenger of Mathematics.

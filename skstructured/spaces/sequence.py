@@ -6,27 +6,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
 from skstructured.extend._readers import SEQUENCES
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
+from skstructured.spaces.simplex import Simplex
 
 
 class Chains(Ragged):
-    """Scores, or marginals, of label sequences.
+    """Scores, or marginals, of label sequences: `unary` (N, k) of labels at positions, and `pair`.
 
-    Attributes
-    ----------
-    unary : ndarray of shape (N, k)
-        Of labels at positions.
-    offsets : ndarray of shape (n + 1,)
-        Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
-    pair : ndarray of shape (1, k, k) or (N, k, k)
-        Of neighboring labels, the same for all steps or for each row and the next.
-    vertices : list or None
-        If marginals are projections, (labels, weights) of what each is a mean of.
+    That is of neighboring labels, (1, k, k) for all steps or (N, k, k) for each row and the next.
+    If marginals are projections, `vertices` has (labels, weights) of what each is a mean of.
     """
 
     def __init__(self, unary, offsets, pair, vertices=None):
@@ -90,6 +84,7 @@ def indicators(codes, k):
     return Chains(unary, codes.offsets, pair)
 
 
+@inherit_parameters(Simplex)
 class LabelSequence(LabelSpace):
     r"""Sequences of labels, such as the letters of a word or the tags of a sentence.
 
@@ -100,13 +95,8 @@ class LabelSequence(LabelSpace):
 
     Parameters
     ----------
-    cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting label j if the true label
-        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
-        labels and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
-        loss is the mean cost divided by the largest one. None is 1 for all mistakes. `predict`
-        minimizes the expected cost, unless the decoder is "nearest" or "map", for which a learner
-        warns.
+    {Simplex: cost_matrix}
+        The target loss is the mean over positions.
 
     Attributes
     ----------
@@ -137,8 +127,7 @@ class LabelSequence(LabelSpace):
     .. [2] Niculae, Martins, Blondel, Cardie (2018). SparseMAP: differentiable sparse structured
        inference. ICML.
 
-    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024); see `FenchelYoung`.
 
     Examples
     --------
