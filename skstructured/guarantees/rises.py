@@ -20,15 +20,8 @@ N_RISE_LEVELS = len(RISE_EVIDENCE) + 1
 STAKE_SHARES = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
 
 
-class LossSums(IntEnum):
-    """What is kept of losses: by a test of rises, and then by a running bound alone."""
-
-    COUNT = 0
-    LOSS = 1
-    SQUARES = 2
-    WEIGHT = 3
-    RAISED = 4
-    PAID = 5
+#: What is kept of losses: the first three by a test of rises, all by a running bound.
+LossSums = IntEnum("LossSums", "COUNT LOSS SQUARES WEIGHT RAISED PAID", start=0)
 
 
 @kernel(steps=lambda losses, bets, stakes, levels, *_: 3.0 * len(losses) * len(levels))

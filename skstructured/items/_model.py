@@ -25,11 +25,9 @@ from skstructured.sequences._ragged import RoundKind
 MAX_COMPARED_ITEMS = 64
 
 
-class ItemOption(IntEnum):
-    """Places in the options of the loop."""
-
-    INTERCEPT = OPTIONS
-    CENTERED = OPTIONS + 1  # rows may be centered in each round
+#: Places in the options of the loop: whether there is an intercept, and whether rows may be
+#: centered in each round, because a number added to all scores changes nothing.
+ItemOption = IntEnum("ItemOption", "INTERCEPT CENTERED", start=OPTIONS)
 
 
 @kernel

@@ -21,13 +21,8 @@ from skstructured.items._reading import Items, check_numbers, read_items, shares
 from skstructured.items.metrics import ndcg
 from skstructured.items.ranker import ListwiseRanker
 
-
-class PackedGrade(IntEnum):
-    """Columns of the packed outputs of items."""
-
-    GRADE = 0
-    SHARE = 1  # of the gains of a query
-    QUERY = 2
+#: Columns of the packed outputs of items; the share is that of the gains of a query.
+PackedGrade = IntEnum("PackedGrade", "GRADE SHARE QUERY", start=0)
 
 
 class Grades:

@@ -369,16 +369,12 @@ class FenchelYoung(Component):
 
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""
-        terms = self._terms()
-        theta = self._check_scores(theta, terms)
+        terms = space, regularizer, oracle = self._terms()
+        theta, V = self._check_scores(theta, terms), np.asarray(V, dtype=np.float64)
         mu = self._solve(theta, terms)[0]
-        return mu, self._value_at(theta, mu, np.asarray(V, dtype=np.float64), terms)
-
-    def _value_at(self, theta, mu, V, terms):
-        space, regularizer, oracle = terms
         products = inner_rows(theta, mu - V, bool(space.constant_sum))
         gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
-        return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
+        return mu, self.constants_of(mu.shape[1]).c * np.maximum(gap, 0.0)
 
     def _solve(self, theta, terms):
         space, regularizer, oracle = terms

@@ -14,13 +14,8 @@ from skstructured.losses.surrogates import kind_names
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
-
-class GapKind(IntEnum):
-    """Codes that kernels know the surrogates by; they get them as floats."""
-
-    LOGISTIC = 0
-    HINGE = 1
-    SMOOTH_HINGE = 2
+#: Codes that kernels know the surrogates by; they get them as floats.
+GapKind = IntEnum("GapKind", "LOGISTIC HINGE SMOOTH_HINGE", start=0)
 
 
 @kernel

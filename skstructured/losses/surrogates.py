@@ -14,24 +14,9 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
-
-class MarginKind(IntEnum):
-    """Codes that kernels know the losses of margins by."""
-
-    SMOOTH_HINGE = 0
-    HINGE = 1
-    LOGISTIC = 2
-    PERCEPTRON = 3
-    SQUARE = 4
-
-
-class ResidualKind(IntEnum):
-    """Codes that the kernel knows the losses of residuals by."""
-
-    ABSOLUTE = 0
-    EPSILON_INSENSITIVE = 1
-    HUBER = 2
-    QUANTILE = 3
+#: Codes that kernels know the losses of margins and of residuals by.
+MarginKind = IntEnum("MarginKind", "SMOOTH_HINGE HINGE LOGISTIC PERCEPTRON SQUARE", start=0)
+ResidualKind = IntEnum("ResidualKind", "ABSOLUTE EPSILON_INSENSITIVE HUBER QUANTILE", start=0)
 
 
 def kind_names(kinds):
@@ -81,8 +66,8 @@ def margin_gradient(theta, truth, g, params, work):
 class MarginLoss(Surrogate):
     r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
 
-    φ(z) is that of `IndicatorMargins` (Orabona 2014, section 6), or ``(1 − z)²`` for "square", whose
-    slopes are unbounded (Zhang 2004). Except for "perceptron" the sum bounds the mistakes.
+    φ(z) is that of `IndicatorMargins` (Orabona 2014, section 6), or ``(1 − z)²`` for "square"
+    (Zhang 2004), with unbounded slopes. Except for "perceptron" the sum bounds the mistakes.
     """
 
     kernel = staticmethod(margin_gradient)

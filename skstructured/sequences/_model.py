@@ -18,13 +18,9 @@ from skstructured.sequences._decoding import rule_of
 from skstructured.sequences._ragged import RoundKind
 from skstructured.spaces.sequence import Chains, mean_per_sequence
 
-
-class SequenceOption(IntEnum):
-    """Places in the options of the loop, each a yes or no."""
-
-    INTERCEPT = OPTIONS
-    PROJECTS = OPTIONS + 1
-    SHARP = OPTIONS + 2  # constants
+#: Places in the options of the loop: whether there is an intercept, whether means are projections,
+#: whether constants are sharp.
+SequenceOption = IntEnum("SequenceOption", "INTERCEPT PROJECTS SHARP", start=OPTIONS)
 
 
 @kernel(fastmath=FASTMATH)

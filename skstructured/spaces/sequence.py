@@ -237,18 +237,14 @@ class LabelSequence(LabelSpace):
         lengths = np.full(len(codes), length)
         return np.asarray(self.unpack(Ragged.from_lengths(codes.ravel(), lengths)))
 
-    def position_costs(self, mu: Floats, codes: Ints) -> Floats:
-        """Costs (N,) of marginals (N, k) if labels `codes` (N,) are true."""
-        return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
-
     def expected_loss(self, mu: Vectors | Ragged, V: Vectors | Ragged) -> Floats:
         """Target loss, affine in μ, of every embedding or of `Ragged` positions, (n,)."""
         truth = self.codes(V)
         if type(mu) is Ragged:
             return mean_per_sequence(self.costs_[mu.values, truth.values], truth.offsets)
-        return mean_per_sequence(
-            self.position_costs(self.chains(mu)[0], truth.values), truth.offsets
-        )
+        unary, _, _ = self.chains(mu)
+        costs = np.einsum("nk,kn->n", unary, self.costs_[:, truth.values])
+        return mean_per_sequence(costs, truth.offsets)
 
     def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
         """Mean cost over the positions of each sequence, in [0, 1]; 1 at unseen true labels.

@@ -9,19 +9,11 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import copy_into
 from skstructured.spaces.simplex import softmax_into
 
-
-class LogitsWork(IntEnum):
-    """Rows of the work space: q, the step u, and of its equations the residual and a direction."""
-
-    Q = 0
-    A_Q = 1
-    STEP = 2
-    RESIDUAL = 3
-    A_RESIDUAL = 4
-    DIRECTION = 5
-    A_DIRECTION = 6
-    IMAGE = 7  # (I + HA) times the direction
-    N_ROWS = 8
+#: Rows of the work space: q, the step, and of its equations the residual, a direction and its image
+#: by I + HA; the products with A; and how many they are.
+LogitsWork = IntEnum(
+    "LogitsWork", "Q A_Q STEP RESIDUAL A_RESIDUAL DIRECTION A_DIRECTION IMAGE N_ROWS", start=0
+)
 
 
 @kernel(fastmath=FASTMATH)

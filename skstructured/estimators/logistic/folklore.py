@@ -11,9 +11,6 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST
-from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
-from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
@@ -150,7 +147,7 @@ def choose_structure(learner, K, width):
 
 
 @parameters_with(_base.LogisticParameters)
-class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
+class FolkloreClassifier(_base.LogisticLearner):
     r"""Online logistic regression whose regret grows like log T, without a factor e^B.
 
     Use it for streams with up to a few hundred weights per class if every row counts. After one
@@ -303,8 +300,6 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row = property(longest_row_of)
 
     def _new_weights(self, K, width):
@@ -364,7 +359,7 @@ def _largest_regret(learner, expert, constants):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class AioliClassifier(DecodedPredictions, OnlineEstimator):
+class AioliClassifier(_base.LogisticLearner):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -413,8 +408,6 @@ class AioliClassifier(DecodedPredictions, OnlineEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row, certificate = property(longest_row_of), FolkloreClassifier.certificate
 
     def _new_weights(self, K, width):

@@ -13,9 +13,6 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into
-from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
-from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
@@ -153,7 +150,7 @@ class GaussianMatrix(FullMatrix):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
+class GaussianAggregatingForecaster(_base.LogisticLearner):
     r"""Predict the mean of softmax over a Gaussian of weights, as in Bayesian averaging.
 
     With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)`` [1]_. A row x then
@@ -216,8 +213,6 @@ class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
         check_size("radius", self.radius)
         return matrices_of(self, GaussianMatrix, K, width)[0]
 
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row = property(longest_row_of)
 
     _no_theorem = "Its paper's bound has no explicit constants."
@@ -300,7 +295,7 @@ class Particles(SecondOrderRounds):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
+class AggregatingForecaster(_base.LogisticLearner):
     r"""Predict the mean of softmax over a ball of weights, each weighted by its past predictions.
 
     It has the best known regret and is only feasible for very small problems: use it as a reference
@@ -367,9 +362,6 @@ class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
     n_particles: int = 500
     n_moves: int = 5
     max_weights: int = 60
-
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):
