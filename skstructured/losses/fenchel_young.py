@@ -370,10 +370,10 @@ class FenchelYoung(Component):
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""
         terms = space, regularizer, oracle = self._terms()
-        theta, V = self._check_scores(theta, terms), np.asarray(V, dtype=np.float64)
-        mu = self._solve(theta, terms)[0]
-        products = inner_rows(theta, mu - V, bool(space.constant_sum))
-        gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
+        scores, truth = self._check_scores(theta, terms), np.asarray(V, dtype=np.float64)
+        mu = self._solve(scores, terms)[0]
+        products = inner_rows(scores, mu - truth, bool(space.constant_sum))
+        gap = products - oracle.omega(mu, regularizer) + oracle.omega(truth, regularizer)
         return mu, self.constants_of(mu.shape[1]).c * np.maximum(gap, 0.0)
 
     def _solve(self, theta, terms):
