@@ -27,8 +27,7 @@ SCORE_FACTORS = (1.0, 0.8, 0.64, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.12, 0.1)
 class Search(NamedTuple):
     """How numbers of passes are tried: chosen from tables, see ``benchmarks/defaults/passes.py``.
 
-    The defaults are those of linear learners: weights of features are learned in a few passes, and
-    hardly overfit.
+    The defaults are those of linear learners, which need few passes and rarely overfit.
     """
 
     usual: int = 10  # passes; more for few rounds, see `for_rows`

@@ -129,7 +129,7 @@ class ItemLearner(OnlineEstimator):
             NaN or inf in X, and invalid outputs. The fitted state is then unchanged.
         """
         items = self._items(X, qid, available)
-        weight = items.of_rounds(sample_weight, "sample_weight")
+        weight = items.round_weights(sample_weight)
         self._fit(items, self._targets(items, y), weight)
         self._last_round = None
         return self
@@ -164,7 +164,7 @@ class ItemLearner(OnlineEstimator):
         """
         self._check_stream(False)
         items = self._items(X, qid, available)
-        weight = items.of_rounds(sample_weight, "sample_weight")
+        weight = items.round_weights(sample_weight)
         self._warn_of_split(items)
         self._partial_fit(items, self._targets(items, y), None, weight)
         self._last_round = (items.qid[-1], len(items) > 1) if items.flat else None

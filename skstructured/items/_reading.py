@@ -87,14 +87,14 @@ class Items(Ragged):
                 )
         return np.concatenate(arrays)
 
-    def of_rounds(self, numbers: Any, name: str) -> Any:
-        """Numbers of rounds (n,); with qid also one per row (N,), the same within a round."""
-        if numbers is None or not self.flat or _num_samples(numbers) != self.n_given:
-            return numbers
-        flat = column_or_1d(numbers, warn=True)[self.indices]
+    def round_weights(self, sample_weight: Any) -> Any:
+        """Weights of rounds (n,); with qid also one per row (N,), the same within a round."""
+        if sample_weight is None or not self.flat or _num_samples(sample_weight) != self.n_given:
+            return sample_weight
+        flat = column_or_1d(sample_weight, warn=True)[self.indices]
         first = flat[self.offsets[:-1]]
         if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
-            raise ValueError(f"{name} must be the same for all items of a round.")
+            raise ValueError("sample_weight must be the same for all items of a round.")
         return first
 
     def unstacked(self, numbers: Array, hidden: Any = np.nan) -> Any:

@@ -22,7 +22,7 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import LONGEST
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
-from skstructured.extend._types import Array, Floats, Ints, Matrix
+from skstructured.extend._types import Array, Ints, Matrix
 from skstructured.items._choice_fit import fit, probabilities
 from skstructured.items._choice_report import ChoiceSummary
 from skstructured.items._reading import Items, chosen_of, ranks_within_rounds, read_items
@@ -45,11 +45,6 @@ def check_item_entries(matrix: Matrix, items: Items) -> None:
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of equal ones."""
     return np.flatnonzero(ranks_within_rounds(-numbers, offsets, "ordinal") == 1.0)
-
-
-def weights_of(items: Items, sample_weight: Any) -> Floats:
-    """Weights (n,) of rounds."""
-    return check_weights(items.of_rounds(sample_weight, "sample_weight"), items.qid, len(items))
 
 
 @parameters
@@ -247,7 +242,7 @@ class ConditionalLogit(BaseEstimator):
                 f"X must have at most {self._max_features} features, because standard errors need "
                 f"a matrix of p² numbers; got {matrix.shape[1]}. Use ItemStructuredPredictor."
             )
-        weight = weights_of(items, sample_weight)
+        weight = check_weights(items.round_weights(sample_weight), items.qid, len(items))
         is_kept = weight > 0.0
         rows = np.repeat(is_kept, items.lengths)
         offsets = np.append(0, np.cumsum(items.lengths[is_kept]))
@@ -357,7 +352,8 @@ class ConditionalLogit(BaseEstimator):
         """
         items, theta = self._utilities(X, qid, available)
         right = chosen_of(items, y).values[first_largest(theta, items.offsets)]
-        return float(np.average(right, weights=weights_of(items, sample_weight)))
+        weight = check_weights(items.round_weights(sample_weight), items.qid, len(items))
+        return float(np.average(right, weights=weight))
 
     def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
         """Weights with standard errors and intervals, log-likelihoods, McFadden's R².

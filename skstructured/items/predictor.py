@@ -239,5 +239,5 @@ class ItemStructuredPredictor(ItemLearner):
         float
         """
         items = self._items(X, qid, available)
-        weight = items.of_rounds(sample_weight, "sample_weight")
-        return self._decoding(items).score(self._targets(items, y), weight)
+        truth, weight = self._targets(items, y), items.round_weights(sample_weight)
+        return self._decoding(items).score(truth, weight)

@@ -297,7 +297,6 @@ class ListwiseRanker(ItemLearner):
             NaN if all grades are 0 in every query of positive weight.
         """
         items = self._items(X, qid, available)
-        theta = self._scores(items).values
+        theta, weight = self._scores(items).values, items.round_weights(sample_weight)
         rounds = np.repeat(np.arange(len(items)), items.lengths)
-        weight = items.of_rounds(sample_weight, "sample_weight")
         return ndcg(items.stacked(y), theta, rounds, sample_weight=weight)

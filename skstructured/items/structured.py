@@ -191,10 +191,8 @@ class StructuredRanker(Mixture):
 
         Parameters
         ----------
-        X, qid, available, sample_weight
-            As for `ListwiseRanker.fit`, whose rounds are queries.
-        y : array-like
-            Grades, 0 or more, one per item in the form of X.
+        X, y, qid, available, sample_weight
+            As for `ListwiseRanker.fit`; y are grades, 0 or more, one per item in the form of X.
 
         Returns
         -------
@@ -208,11 +206,10 @@ class StructuredRanker(Mixture):
         """
         items = read_items(X, qid, available)
         grades = check_numbers("y", items.stacked(y), 0.0)
-        weight = items.of_rounds(sample_weight, "sample_weight")
-        weight = np.repeat(check_weights(weight, items, len(items)), items.lengths)
+        weight = check_weights(items.round_weights(sample_weight), items, len(items))
         queries = np.repeat(np.arange(len(items)), items.lengths)
         packed = np.column_stack([grades, shares_of(items, y).values, queries])
-        return super().fit(items.values, packed, weight)
+        return super().fit(items.values, packed, weight[queries])
 
     def _fit(self, X, y, sample_weight):
         return super()._fit(X, y, sample_weight, y[:, PackedGrade.QUERY])

@@ -1,6 +1,5 @@
 """Assignments and label rankings as permutation matrices."""
 
-import itertools
 import math
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from skstructured._engine.compiled import kernel
 from skstructured.extend._types import Floats, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.spaces._matching import assign_rows
-from skstructured.spaces.permutahedron import Numbering, check_permutations
+from skstructured.spaces.permutahedron import Numbering, check_permutations, list_permutations
 
 
 @kernel
@@ -243,10 +242,7 @@ class Birkhoff(OutputSpace):
 
     def vertices(self) -> Floats:
         """All m! permutation matrices (m!, m²); m ≤ 8."""
-        m = self._side()
-        if m > 8:
-            raise ValueError(f"{m}! vertices are too many to list; at most m = 8 is supported.")
-        return self.unpack(np.array(list(itertools.permutations(range(m)))))
+        return self.unpack(list_permutations("m", self._side()))
 
     def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices (k, m²) and weights (k,) with weighted mean μ (m²,); k ≤ (m−1)² + 1.

@@ -132,6 +132,13 @@ def _refuse_ranks(y, ranks, row):
     )
 
 
+def list_permutations(name, size):
+    """All permutations (size!, size) of 0 … size−1; a ValueError for more than 8! of them."""
+    if size > 8:
+        raise ValueError(f"{size}! vertices are too many to list; at most {name} = 8 is supported.")
+    return np.array(list(itertools.permutations(range(size))))
+
+
 @kernel
 def sort_descending(theta, order, spare):
     """Indices of theta, largest first, into `order`; stable bottom-up merge sort."""
@@ -354,10 +361,7 @@ class Permutahedron(OutputSpace):
 
     def vertices(self) -> Floats:
         """All d! permutations; d ≤ 8."""
-        d = self._dimension()
-        if d > 8:
-            raise ValueError(f"{d}! vertices are too many to list; at most d = 8 is supported.")
-        return np.array(list(itertools.permutations(range(1, d + 1))), dtype=np.float64)
+        return list_permutations("d", self._dimension()) + 1.0
 
     def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Spearman loss <y, y − μ>/M, of shape (n,)."""

@@ -358,8 +358,7 @@ def _largest_regret(learner, expert, constants):
 
 
 @inherit_parameters(FolkloreClassifier)
-@parameters_with(_base.LogisticParameters)
-class AioliClassifier(_base.LogisticLearner):
+class AioliClassifier(FolkloreClassifier):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -403,20 +402,13 @@ class AioliClassifier(_base.LogisticLearner):
     True
     """
 
-    radius: float | Sequence[float] = 1.5
-    feature_norm: float | None = None
-    alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
-
-    longest_row, certificate = property(longest_row_of), FolkloreClassifier.certificate
-
     def _new_weights(self, K, width):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
                 "use FolkloreClassifier."
             )
-        return FolkloreClassifier._new_weights(self, K, width)
+        return super()._new_weights(K, width)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
