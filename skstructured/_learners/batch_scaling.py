@@ -109,9 +109,8 @@ def scale_of(
 ) -> RunningScale:
     """A new `RunningScale` for ``learner.standardize``; a ValueError if that is invalid.
 
-    "auto" is True for all kinds of rows. Rows are centered if there is an intercept. Learners
-    without the parameter do not standardize. Kernels are given dense rows of this dtype. Robust
-    statistics forget, if `forgets`; learners that keep rows in old units must not.
+    Rows are centered if there is an intercept. Robust statistics forget, if `forgets`; learners
+    that keep rows in old units must not.
     """
     missing, standardize = check_missing(learner), check_standardize(learner)
     is_robust = bool(standardize) and standardize != "moments"
@@ -120,10 +119,7 @@ def scale_of(
 
 
 def training_means(rows: Rows, weight: Floats) -> Floats:
-    """Means (p,) of every feature over the rows that have it; 0 for one that none has.
-
-    `weight` (n,) are those of rows, or of positions. CSR rows have all of their features.
-    """
+    """Means (p,) of every feature over the rows that have it; 0 for one that no row has."""
     X = rows.matrix
     if issparse(X):
         return np.asarray(X.T @ weight).ravel() / weight.sum()

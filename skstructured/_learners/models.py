@@ -292,10 +292,7 @@ class Model(State, ABC):
         return BlockResult(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
 
     def _note(self, V: Floats, weight: Floats) -> None:
-        """Note the largest weight of a round, and what outputs between vertices add to bounds.
-
-        Before the rounds are learned: if they are not, bounds are larger than they need to be.
-        """
+        """Note the largest weight of a round, and what outputs between vertices add to bounds."""
         state = self.state
         state.heaviest = max(state.heaviest, float(weight.max(initial=0.0)))
         if isinstance(self.loss, FenchelYoung) and self.space.has_ties:

@@ -43,11 +43,8 @@ class Search(NamedTuple):
     tol: float | None = 1e-4  # the share by which each of the usual passes must reduce the loss
 
     def for_rows(self, rows: int, in_python: bool = False) -> "Search":
-        """The search for a number of rows: with few, the default is more passes.
-
-        With a loss that calls Python for every row, fewer rows and passes are tried.
-        """
-        if in_python:
+        """The search for a number of rows: with few, the default is more passes."""
+        if in_python:  # the loss is slow: fewer rows and passes
             most, limit = min(self.most, 20), min(self.few, 400)
             return self._replace(in_turns=0, most_learned=1000, most=most, few=limit).for_rows(rows)
         if rows >= self.few:

@@ -52,10 +52,8 @@ def linear_regret(game, v):
 def target_regret(game, a, unit):
     """The supremum over z ≥ 0 of ``min{(1 − a) z, R(z/unit) − a z}``, from above.
 
-    z is the sum of the surrogate losses: the target loss is at most (1 − a) z, and the comparator's
-    loss at least z − R, and not negative. With a line of height h and slope m ≤ a (in z) above R it
-    is at most ``(1 − a) h/(1 − m)``. The line with m = a is best if it touches R beyond R(z) =
-    z; otherwise the one that touches it there is.
+    With a line of height h and slope m ≤ a (in z) above R it is at most ``(1 − a) h/(1 − m)``. The
+    line with m = a is best if it touches R beyond R(z) = z, otherwise the one that touches there.
     """
     if game.length == 0.0:
         return (1.0 - a) * game.wealth

@@ -171,10 +171,7 @@ class ItemLearner(OnlineEstimator):
         return self
 
     def _warn_of_split(self, items: Items) -> None:
-        """Warn if the first round has the name of the last one that was learned.
-
-        Calls with one round each may all use the same name.
-        """
+        """Warn if the first round is named as the last one, unless calls have one round each."""
         name, several = self._last_round or (None, False)
         if items.flat and items.qid[0] == name and (several or len(items) > 1):
             warnings.warn(

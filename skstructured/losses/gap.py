@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.state import clear
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
@@ -105,8 +106,7 @@ def gap_gradient(theta, truth, g, params, work):
         for k in range(theta.shape[0]):
             g[k] /= math.log(2.0)
         return (log_sum - (theta[y] - top)) / math.log(2.0)
-    for k in range(theta.shape[0]):
-        g[k] = 0.0
+    clear(g)
     return add_gradient(theta, y, params[0], 1.0, g)
 
 

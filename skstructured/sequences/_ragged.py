@@ -101,13 +101,13 @@ def blocks_of(
 class RoundKind:
     """The rounds of a `RoundModel`: how they are read, and how the loop uses them.
 
-    A subclass has `names`, the user's words for the rounds (plural and singular), and defines
-    ``new_scale(learner)``; the loop's ``constants(model)`` and ``kernels(loss)``, to compute the
-    loss, to prepare and to gather; ``numbers(model, record)`` of scratch per row; the outputs
-    ``played(loss, truth, results)``;
-    ``weights(model, W)`` in units of X, and ``scores(model, batch, weights)``.
+    A subclass defines ``new_scale(learner)``; the loop's ``constants(model)`` and
+    ``kernels(loss)``, to compute the loss, to prepare and to gather; ``numbers(model, record)`` of
+    scratch per row; the outputs ``played(loss, truth, results)``; ``weights(model, W)`` in units of
+    X, and ``scores(model, batch, weights)``.
     """
 
+    #: The user's words for the rounds, plural and singular.
     names: tuple[str, str]
     #: What projections may leave, a gap or a violation of constraints, for certificates to be
     #: stated.
@@ -198,10 +198,7 @@ class RoundModel(LinearModel):
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Rows that are not standardized are checked here: no loop sees their norms.
-
-        The loss, also the learner's, keeps the lengths of rounds that its constants need.
-        """
+        """Check rows that no loop sees, and keep the lengths of rounds that the loss needs."""
         if not learner.standardize:
             learner._check_rows(batch)
         sizes = np.array(self.loss.sizes, dtype=np.int64)

@@ -237,8 +237,7 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, support):
                 break
             t *= 0.5
         if better:
-            for j in range(m):  # v[:] = trial would compile numba's error texts, for seconds
-                v[j] = trial[j]
+            copy_into(v, trial)
             value, residual, boost = reached, column_residual(columns), max(1.0, 0.1 * boost)
         else:
             _dual(C, v, m, sparse, P, columns, z, support)

@@ -10,6 +10,7 @@ from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
+from skstructured._engine.state import copy_into
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 
@@ -159,8 +160,7 @@ def sort_descending(theta, order, spare):
                 left = j >= stop or (i < middle and theta[int(order[i])] >= theta[int(order[j])])
                 spare[k] = order[i] if left else order[j]
                 i, j = (i + 1, j) if left else (i, j + 1)
-        for k in range(dim):  # order[:] = spare would compile numba's error texts, for seconds
-            order[k] = spare[k]
+        copy_into(order, spare)
         run *= 2
 
 

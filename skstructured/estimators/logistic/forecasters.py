@@ -249,9 +249,13 @@ class Particles(SecondOrderRounds):
 
     def logits(self, X):
         """Logarithms (n, K) of the probabilities, averaged over the particles."""
-        logs = log_softmax(np.einsum("mkp,np->mnk", self.W, X).reshape(-1, self.W.shape[1]))
         shares = log_softmax(self.log_weights[None])[0]
-        return logsumexp(shares[:, None, None] + logs.reshape(len(self.W), len(X), -1), axis=0)
+        return logsumexp(shares[:, None, None] + self._log_proba(self.W, X), axis=0)
+
+    def _log_proba(self, W, X):
+        """Logarithms (m, n, K) of the probabilities of every particle."""
+        theta = np.einsum("mkp,np->mnk", W, X)
+        return log_softmax(theta.reshape(-1, W.shape[1])).reshape(theta.shape)
 
     def _learn_row(self, x, y, w):
         for history, new in zip(self._past, (x, y, w), strict=True):
@@ -263,8 +267,7 @@ class Particles(SecondOrderRounds):
 
     def _gain(self, W, X, Y, weight):
         """−Σ_t w_t ℓ_t(W) of every particle."""
-        logs = log_softmax(np.einsum("mkp,np->mnk", W, X).reshape(-1, W.shape[1]))
-        return np.einsum("mnk,nk,n->m", logs.reshape(len(W), len(X), -1), Y, weight)
+        return np.einsum("mnk,nk,n->m", self._log_proba(W, X), Y, weight)
 
     def _renew(self, shares):
         """Draw particles by their shares, and move them."""
