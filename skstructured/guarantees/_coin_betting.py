@@ -6,7 +6,7 @@ from typing import NamedTuple
 from scipy.optimize import brentq
 
 #: ln v lies between ± this, so v itself neither over- nor underflows.
-LARGEST_LOG = 690.0
+LARGEST_LOG_V = 690.0
 
 
 class Game(NamedTuple):
@@ -44,7 +44,7 @@ def linear_regret(game, v):
     """R(v), from above."""
     if game.length == 0.0:
         return game.wealth
-    v = max(v, math.exp(-LARGEST_LOG))
+    v = max(v, math.exp(-LARGEST_LOG_V))
     height, slope = game.line(v)
     return height + slope * v
 
@@ -72,10 +72,10 @@ def log_or_least(x):
 
 def _root(falling):
     """A v just above the zero of a function that falls with v, or the limit nearest to it."""
-    least, largest = math.exp(-LARGEST_LOG), math.exp(LARGEST_LOG)
+    least, largest = math.exp(-LARGEST_LOG_V), math.exp(LARGEST_LOG_V)
     if falling(least) <= 0.0:
         return least
     if falling(largest) >= 0.0:
         return largest
-    x = brentq(lambda x: falling(math.exp(x)), -LARGEST_LOG, LARGEST_LOG, xtol=1e-9)
+    x = brentq(lambda x: falling(math.exp(x)), -LARGEST_LOG_V, LARGEST_LOG_V, xtol=1e-9)
     return math.exp(x + 1e-7)

@@ -99,7 +99,7 @@ def _both_products(rows, x, i, V):
 
 
 @kernel(inline=True)
-def multiply_row(P, x, V, S):
+def multiply_panels(P, x, V, S):
     """V_ij = P_ji x (r, r p) and S_ij = <x, P_ij x> for all class directions i, j."""
     r, p = S.shape[0], x.shape[0]
     blocks = V.reshape((r, r, p))

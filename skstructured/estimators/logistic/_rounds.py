@@ -26,7 +26,7 @@ from skstructured.estimators.logistic._full_matrix import (
     SecondOrderRounds,
     add_outer_products,
     downdate,
-    multiply_row,
+    multiply_panels,
     wait,
 )
 from skstructured.estimators.logistic._logits import LogitsWork, improper_logits
@@ -93,7 +93,7 @@ def _over_classes(Q, S, A, sums):
 def class_scores(P, G, Q, x, w, space):
     """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes, in `A` and `score`."""
     r, flat, V, A, g = Q.shape[0], G.reshape(G.size), space.V, space.A, space.score
-    multiply_row(P, x, V, space.S)
+    multiply_panels(P, x, V, space.S)
     _over_classes(Q, space.S, A, space.sums)
     for k in range(r + 1):
         for m in range(k):

@@ -17,7 +17,7 @@ from skstructured.estimators.logistic._full_matrix import (
     add_outer_products,
     downdate,
     limit_of_matrix,
-    multiply_row,
+    multiply_panels,
     wait,
 )
 from skstructured.estimators.logistic._rounds import new_scratch
@@ -77,7 +77,7 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
             u[k] = z[k] = inner(W[k], x)
             inside &= abs(u[k]) <= reach
         if live or not inside:
-            multiply_row(P, x, V, S)
+            multiply_panels(P, x, V, S)
         if not inside:
             in_the_box(S, u, reach, m, z)
         copy_into(logits[t], z)

@@ -207,7 +207,7 @@ class TestMatrices:
         v = rng.randn(r, p)
         np.testing.assert_allclose(_full_matrix.times(panels, v).ravel(), matrix @ v.ravel())
         x, V, S = rng.randn(p), np.empty((r, r * p)), np.empty((r, r))
-        _full_matrix.multiply_row(panels, x, V, S)
+        _full_matrix.multiply_panels(panels, x, V, S)
         # V_ij = P_ji x
         np.testing.assert_allclose(V, (matrix.reshape(r * p, r, p) @ x).T)
         np.testing.assert_allclose(S, V.reshape(r, r, p) @ x)
