@@ -9,7 +9,7 @@ from table_files import homes, iris, trips
 
 import skstructured
 from skstructured.__main__ import SPACE_NAMES, main
-from skstructured.__main__ import SPACES_BY_NAME as ACCEPTED
+from skstructured.__main__ import SPACES as ACCEPTED
 from skstructured.spaces import SPACES_BY_NAME, SPACES_BY_TASK
 
 #: The command in a process that cannot import what its first argument names.
