@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.component import Component, Seed, parameters
 from skstructured._base.validation import check_integer, check_positive, check_real, check_share
 from skstructured._engine.rows import Rows
-from skstructured._learners.models import SCORES, Model
+from skstructured._learners.models import Model, Record
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation.validation import progressive_validate
 from skstructured.extend._types import Array, Floats
@@ -457,8 +457,8 @@ def next_losses(learner: Any, rounds: Batch) -> Floats:
     compiled = isinstance(model, Model)
     if compiled and rounds.offsets is None:
         model = model.copy()
-        (block,) = model.blocks(rounds, np.arange(1), SCORES)
-        played = model.learn(rounds, block, rounds.weights[:1], SCORES)
+        (block,) = model.blocks(rounds, np.arange(1), Record.SCORES)
+        played = model.learn(rounds, block, rounds.weights[:1], Record.SCORES)
         decoding = learner._decode(np.repeat(played.theta, rounds.n_rounds, axis=0))
         return decoding.expected_loss(model.truths(rounds.packed))
     found = []

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks._common import Results, arguments
 from benchmarks.defaults._sets import classes
 from skstructured import OnlineStructuredPredictor
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.risk import path
 
@@ -45,7 +45,7 @@ class Watch:
         rows = np.arange(place % every, len(self.y), every)
         batch, found = model.resume(self.X[rows], self.y[rows]), []
         for i in range(batch.n_rounds):
-            played = model._model.copy().learn(batch, np.array([i]), np.ones(1), SCORES)
+            played = model._model.copy().learn(batch, np.array([i]), np.ones(1), Record.SCORES)
             found.append(model._decode(played.theta).expected_loss(played.truth)[0])
         return np.mean(found)
 

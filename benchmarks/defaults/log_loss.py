@@ -24,7 +24,7 @@ from skstructured import (
     OnlineNewtonClassifier,
     OnlineStructuredPredictor,
 )
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 from skstructured.spaces.simplex import log_softmax
 
 SETS = ("elec2", "satimage", "segment", "river_shuttle", "river_phishing", "letter")
@@ -54,7 +54,9 @@ def ours(model, X, y):
     rounds = model.begin(X, y)
     if isinstance(model, OnlineStructuredPredictor):
         losses, played = [], []
-        model._learn(rounds, np.arange(len(y)), lambda block, _: played.append(block.theta), SCORES)
+        model._learn(
+            rounds, np.arange(len(y)), lambda block, _: played.append(block.theta), Record.SCORES
+        )
         logs = log_softmax(np.concatenate(played))
         losses = -logs[np.arange(len(y)), y]
     else:

@@ -13,7 +13,7 @@ from skstructured._cli import measures
 from skstructured._cli.files import MULTI_COLUMN_SPACES
 from skstructured._cli.progress import stage
 from skstructured._cli.tables import make_space
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 from skstructured.checkpoints import save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -275,7 +275,7 @@ def play_items(options, table, learner):
         blocks.append((block.theta if ranks else learner._decode(block.theta).means()).values)
 
     with stage("While learning"):
-        learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, SCORES)
+        learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, Record.SCORES)
     seconds, pair = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in pair)
     arguments = (y, means) if ranks else (options.choice, y, means)

@@ -11,7 +11,7 @@ from skstructured._cli import careful, files
 from skstructured._cli.careful import MIN_ROWS_PER_CLASS, numbers_of, plain_numbers
 from skstructured._cli.files import MAX_NAMES_LISTED, load_pandas
 from skstructured._cli.progress import stage
-from skstructured.spaces import SPACES
+from skstructured.spaces import SPACES_BY_NAME
 from skstructured.streaming.chunks import Chunks
 from skstructured.streaming.formats import are_codes, number_format, unreadable
 from skstructured.streaming.table_encoder import EXACT_INTEGER_LIMIT, TableEncoder
@@ -186,7 +186,7 @@ def space_of(column, options, max_classes=100):
 
 def make_space(name, order=None):
     """The output space of a name, with labels in this order."""
-    return SPACES[name]() if order is None else SPACES[name](categories=order)
+    return SPACES_BY_NAME[name]() if order is None else SPACES_BY_NAME[name](categories=order)
 
 
 def outputs(path, cells, space, order=None, forms=None):

@@ -17,15 +17,7 @@ from skstructured.extend._types import Floats, Matrix
 
 @dataclass(eq=False)
 class FeatureScale:
-    """Features z = (x − center)/scale of cells x in range, and weights of x for those of z.
-
-    Parameters
-    ----------
-    center, scale : ndarray of shape (p,) or None
-        Shift and scale of the features; None does not change them.
-    columns : RobustColumns or None
-        Keeps cells in range.
-    """
+    """Features z = (x − center)/scale of cells x in range, and weights of x for those of z."""
 
     center: Floats | None = None
     scale: Floats | None = None
@@ -117,9 +109,8 @@ def scale_of(
 ) -> RunningScale:
     """A new `RunningScale` for ``learner.standardize``; a ValueError if that is invalid.
 
-    "auto" is True for all kinds of rows. Rows are centered if there is an intercept. Learners
-    without the parameter do not standardize. Kernels are given dense rows of this dtype. Robust
-    statistics forget, if `forgets`; learners that keep rows in old units must not.
+    Rows are centered if there is an intercept. Robust statistics forget, if `forgets`; learners
+    that keep rows in old units must not.
     """
     missing, standardize = check_missing(learner), check_standardize(learner)
     is_robust = bool(standardize) and standardize != "moments"
@@ -128,10 +119,7 @@ def scale_of(
 
 
 def training_means(rows: Rows, weight: Floats) -> Floats:
-    """Means (p,) of every feature over the rows that have it; 0 for one that none has.
-
-    `weight` (n,) are those of rows, or of positions. CSR rows have all of their features.
-    """
+    """Means (p,) of every feature over the rows that have it; 0 for one that no row has."""
     X = rows.matrix
     if issparse(X):
         return np.asarray(X.T @ weight).ravel() / weight.sum()

@@ -9,7 +9,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 #: Held by the thread that has set the number of threads, which is one for the process.
-SETS = threading.Lock()
+BLAS_LOCK = threading.Lock()
 
 
 @functools.cache
@@ -20,15 +20,12 @@ def _blas() -> Any:
 
 @contextlib.contextmanager
 def one_blas_thread(is_enabled: bool) -> Iterator[None]:
-    """Products have one thread if `is_enabled`, and if no other thread has set it already.
-
-    So the number to restore is never one that was set here.
-    """
-    if not (is_enabled and SETS.acquire(blocking=False)):
+    """Products have one thread if `is_enabled`, and if no other thread has set it already."""
+    if not (is_enabled and BLAS_LOCK.acquire(blocking=False)):
         yield
         return
     try:
         with _blas().limit(limits=1):
             yield
     finally:
-        SETS.release()
+        BLAS_LOCK.release()

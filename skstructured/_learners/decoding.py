@@ -18,18 +18,7 @@ class Decoding:
     """Scores (n, dim), the decoder's outputs for them, and their losses.
 
     Scores of label sequences and of items are `Ragged`, and so are their outputs; the loss then has
-    a `rule` for decoders of them.
-
-    Parameters
-    ----------
-    theta : {ndarray of shape (n, dim), Ragged}
-        Scores.
-    loss : FenchelYoung or Surrogate
-        The loss over a fitted space.
-    decoder : Decoder
-        How scores become outputs.
-    mu : ndarray of shape (n, dim) or None, default=None
-        The loss's means at the scores, if they are already known.
+    a `rule` for decoders of them. `mu` are the loss's means at the scores, if known.
     """
 
     def __init__(self, theta: Any, loss: Any, decoder: Decoder, mu: Floats | None = None) -> None:

@@ -12,21 +12,22 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from skstructured._engine.state import at_once, own
 
-T = TypeVar("T")
+Estimator = TypeVar("Estimator")
 
 
 class _Locks:
     """Two locks, renewed in a child process, in which no thread would release the old ones."""
 
     __slots__ = ("__weakref__", "lock", "turn")
+    of_process: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
 
     def __init__(self) -> None:
         self.renew()
-        _LOCKS.add(self)
+        self.of_process.add(self)
 
     def renew(self) -> None:
         """Replace both locks."""
@@ -36,12 +37,8 @@ class _Locks:
         return _Locks, ()
 
 
-#: All locks of the process.
-_LOCKS: weakref.WeakSet[_Locks] = weakref.WeakSet()
-
-
 def _forked() -> None:
-    for locks in _LOCKS:
+    for locks in _Locks.of_process:
         locks.renew()
 
 
@@ -68,7 +65,7 @@ def _copied(self: Any) -> Any:
         return snapshot(self, dict(vars(self)))
 
 
-def locked(kind: type[T]) -> type[T]:
+def locked(kind: type[Estimator]) -> type[Estimator]:
     """Class decorator: objects have a `lock` and a `turn`; copies and pickles hold the `lock`."""
     pickled: Any = kind.__getstate__
 
@@ -89,7 +86,7 @@ def first_call(estimator: Any, attribute: str) -> Iterator[Any]:
 
     Later calls bind the estimator.
     """
-    with UNLOCKED if hasattr(estimator, attribute) else estimator.turn:
+    with contextlib.nullcontext() if hasattr(estimator, attribute) else estimator.turn:
         if hasattr(estimator, attribute):
             yield estimator
         else:
@@ -97,12 +94,9 @@ def first_call(estimator: Any, attribute: str) -> Iterator[Any]:
                 yield new
 
 
-UNLOCKED: Any = contextlib.nullcontext()
-
-
 def lock_of(estimator: Any) -> Any:
     """The lock of an estimator's learned state, if it has one."""
-    return getattr(estimator, "lock", UNLOCKED)
+    return getattr(estimator, "lock", None) or contextlib.nullcontext()
 
 
 def snapshot(estimator: Any, attributes: dict[str, Any] | None = None) -> Any:

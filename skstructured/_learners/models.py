@@ -3,6 +3,7 @@
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,7 +24,7 @@ from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import SINGLE_ROW, RunningScale
 from skstructured._engine.state import Call, LinearState, LoopOption, LoopState, State, at_once
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.pass_selection import LINEAR
+from skstructured._learners.pass_selection import LINEAR_SEARCH
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.learner import Batch, Comparison
@@ -34,30 +35,24 @@ from skstructured.spaces import hypercube, simplex
 #: Who is told of every block and its weights, if anybody is.
 Note: TypeAlias = "Callable[[BlockResult, Floats], object] | None"
 
-#: What a block tells of its rounds: nothing, their losses, the scores they were played with, or the
-#: scores that a prediction from before each would have, by the last weights or by the average.
-NOTHING, LOSSES, SCORES, LAST, AVERAGE = range(5)
+
+class Record(IntEnum):
+    """What a block records of its rounds."""
+
+    NOTHING = 0
+    LOSSES = 1
+    SCORES = 2  # that they were played with
+    LAST = 3  # scores of a prediction from before each, by the last weights
+    AVERAGE = 4  # the same, by the average
 
 
 class BlockResult(NamedTuple):
-    """Rounds of a block that was learned.
-
-    Attributes
-    ----------
-    stopped : int
-        Place of the round that stopped it, which is not learned; −1 for none.
-    theta : {ndarray of shape (n, dim), Chains}
-        Scores that the rounds were played with; empty unless they were asked for.
-    truth : {ndarray of shape (n, dim), Ragged}
-        What the scores are compared with.
-    losses : (ndarray, ndarray) or None, default=None
-        Surrogate and target losses (n,), from models whose loop knows them without scores.
-    """
+    """Rounds of a block that was learned, up to the place `stopped` that stopped it, or −1."""
 
     stopped: int
-    theta: Any
-    truth: Any
-    losses: tuple[Floats, Floats] | None = None
+    theta: Any  # scores (n, dim) or `Chains` that were played with; empty if not recorded
+    truth: Any  # what they are compared with
+    losses: tuple[Floats, Floats] | None = None  # from loops that know them without scores
 
 
 def price_of_ties(loss: FenchelYoung, y: Floats) -> Floats:
@@ -73,34 +68,22 @@ def price_of_ties(loss: FenchelYoung, y: Floats) -> Floats:
 class Model(State, ABC):
     """What is learned, and how a block of rounds moves it.
 
-    Parameters
-    ----------
-    learner : OnlineEstimator
-        Fitted as far as `space_`, `loss_`, `optimizer_` and its width; it is not kept.
-
-    Attributes
-    ----------
-    space, loss, optimizer
-        The fitted parts of the learner.
-    averaged : bool
-        Whether an average of the weights is kept.
-    state : LinearState
-        What kernels move.
-    scale : RunningScale
-        Standardization of the rows.
+    The learner is fitted as far as `space_`, `loss_`, `optimizer_` and its width; it is not kept.
+    Kernels move the `state`, `scale` standardizes rows, and the model may keep an average of the
+    weights (`averaged`).
     """
 
     state: LinearState
     scale: RunningScale
     #: How numbers of passes are tried.
-    search = LINEAR
+    search = LINEAR_SEARCH
     #: What scores of predictions are multiplied by; 1 but for kernels.
     factor = 1.0
     #: What it has in the place of kernels, and where its weights are then.
     without_kernels = "a linear kernel: use coef_ and intercept_"
     #: See `skstructured.extend.Model`: `learn` moves all at once, and records scores.
     in_place = records = True
-    #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
+    #: Whether `learn` records the scores of predictions, `Record.LAST` and `Record.AVERAGE`.
     scores_ahead = False
     #: Whether blocks are learned by small products, which take longer in several threads.
     small_products = False
@@ -124,7 +107,6 @@ class Model(State, ABC):
         return int(self.state.vector[LoopState.ROUNDS])
 
     def check_can_learn(self) -> None:
-        """See `State`."""
         self.state.check_can_learn()
 
     def owns_arrays(self) -> bool:
@@ -294,14 +276,11 @@ class Model(State, ABC):
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
         V = self.truths(batch.packed[block])
         self._note(V, weight)
-        theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
+        theta = np.empty((len(block) * (record > Record.NOTHING), self.space.dim_))
         return BlockResult(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
 
     def _note(self, V: Floats, weight: Floats) -> None:
-        """Note the largest weight of a round, and what outputs between vertices add to bounds.
-
-        Before the rounds are learned: if they are not, bounds are larger than they need to be.
-        """
+        """Note the largest weight of a round, and what outputs between vertices add to bounds."""
         state = self.state
         state.heaviest = max(state.heaviest, float(weight.max(initial=0.0)))
         if isinstance(self.loss, FenchelYoung) and self.space.has_ties:
@@ -314,19 +293,15 @@ class Model(State, ABC):
         """Learn a block; the place of the row that stopped it, or −1."""
 
 
-#: Losses whose means are probabilities, which are mixed in the place of scores.
-MIXED_AS = {simplex.softmax: MixtureKind.CLASSES, hypercube.sigmoid: MixtureKind.LABELS}
-
-#: Rows that experts score at a time.
-ROWS = 1024
-
-
 class LinearModel(Model):
     """Weights (dim, p [+ 1]) of experts, one without a mixture, the intercept last.
 
     They are in the units of standardized rows. Scores of experts, and of the averages of their
     weights, are mixed by the weight of each.
     """
+
+    #: Losses whose means are probabilities, which are mixed in the place of scores.
+    mixed_kinds = {simplex.softmax: MixtureKind.CLASSES, hypercube.sigmoid: MixtureKind.LABELS}
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         optimizer, self.intercept = self.optimizer, learner._intercept
@@ -336,7 +311,7 @@ class LinearModel(Model):
         self._take_kernels()
         kind = MixtureKind.ALONE
         if optimizer.mixes:
-            kind = MIXED_AS.get(self.loss.kernel, MixtureKind.SCORES)
+            kind = self.mixed_kinds.get(self.loss.kernel, MixtureKind.SCORES)
         self.subtracts = kind == MixtureKind.SCORES and isinstance(self.loss, FenchelYoung)
         self.options[LoopOption.INNER] = self.subtracts
         dim, width = self.space.dim_, self.width + self.intercept
@@ -403,13 +378,13 @@ class LinearModel(Model):
         if rows.first_bad(self.intercept, *norms) >= 0:
             return ROW_REFUSED
         state.store_for(scale.makes_sparse(rows))
-        return self._learn(rows, SINGLE_ROW, V, weight, V[:0], NOTHING)
+        return self._learn(rows, SINGLE_ROW, V, weight, V[:0], Record.NOTHING)
 
     def _learn(
         self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
     ) -> int:
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
-        ahead = record in (LAST, AVERAGE)
+        ahead = record in (Record.LAST, Record.AVERAGE)
         ready, places, count, undo, earlier_data = self.scale.counted(rows, block, weight, ahead)
         omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
         kernels, rounds = self._bound(), single_row_rounds(places, V, weight, omega)
@@ -419,7 +394,7 @@ class LinearModel(Model):
         def moving(state: LinearState) -> list[Call]:
             if not ahead:
                 return [kernels.call_of(ready, rounds, state, constants, results), count]
-            played = earlier_data, record == AVERAGE
+            played = earlier_data, record == Record.AVERAGE
             return [kernels.call_ahead(ready, rounds, state, played, constants, results), count]
 
         stopped = self._learn_at_once(moving)
@@ -513,10 +488,10 @@ class LinearModel(Model):
         played, without = np.empty((rows.n_rows, self.space.dim_)), np.empty((0, 0))
         steps = float(len(played) * (STEPS_PER_ROW + self.space.dim_ * self.state.n_experts))
         play = play_rows_for(self._bound(), steps)
-        learned = (without, 0, *map(writable, self.state.played))
-        for start in range(0, len(played), ROWS):
-            span = slice(start, start + ROWS)
-            chunk = rows if len(played) <= ROWS else rows.taken(span)
+        learned, size = (without, 0, *map(writable, self.state.played)), 1024
+        for start in range(0, len(played), size):
+            span = slice(start, start + size)
+            chunk = rows if len(played) <= size else rows.taken(span)
             play(learned, self._raw(self.scale.transformed_matrix(chunk)), averaged, played[span])
         return played
 
@@ -546,7 +521,7 @@ class LinearModel(Model):
 
     def _play_loop(self) -> Kernel | None:
         """What plays a row by itself; None if a kernel is interpreted."""
-        if not self.scores_ahead or self.loss.kernel not in MIXED_AS:
+        if not self.scores_ahead or self.loss.kernel not in self.mixed_kinds:
             return None
         return compiled_play_row(self._bound())
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._learners.models import LOSSES, BlockResult
-from skstructured._learners.pass_selection import PASSES, learned_rows, tried_passes
+from skstructured._learners.models import BlockResult, Record
+from skstructured._learners.pass_selection import TRIED_PASSES, learned_rows, tried_passes
 from skstructured.extend._types import Floats
 from skstructured.extend.learner import Batch
 
@@ -49,7 +49,7 @@ def most_passes(learner: Any) -> int:
     """The most passes that `fit` may make."""
     if max_iter_of(learner) is SINGLE_PASS:
         return 1
-    return PASSES[-1] if isinstance(learner.max_iter, str) else learner.max_iter
+    return TRIED_PASSES[-1] if isinstance(learner.max_iter, str) else learner.max_iter
 
 
 def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
@@ -94,6 +94,6 @@ def learn_pass(learner: Any, rounds: Batch) -> tuple[float, float]:
             losses = learner._decode(played.theta).point_losses(played.truth)
         sums.append((weight @ losses[0], weight @ losses[1], weight.sum()))
 
-    learner._learn(rounds, order, note, LOSSES)
+    learner._learn(rounds, order, note, Record.LOSSES)
     surrogate, target, weight = np.sum(sums, axis=0)
     return surrogate / weight, target / weight

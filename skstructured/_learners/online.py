@@ -33,14 +33,7 @@ from skstructured._learners.batch_scaling import ranges_of
 from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.decoding import LargestScores, answered, check_keeps_bound
 from skstructured._learners.lock import first_call, learning_aside, lock_of, locked, snapshot
-from skstructured._learners.models import (
-    AVERAGE,
-    LAST,
-    NOTHING,
-    SCORES,
-    BlockResult,
-    Note,
-)
+from skstructured._learners.models import BlockResult, Note, Record
 from skstructured._learners.multiple_passes import (
     SINGLE_PASS,
     make_passes,
@@ -71,21 +64,6 @@ from skstructured.extend._types import (
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import resolve_space
-
-#: Averages outside of loops are updated once the number of rounds has grown by 1/REFRESH.
-REFRESH = 64
-
-#: As many passes as rounds held out speak for.
-AUTO = "auto"
-
-#: Names by which other libraries take groups of items, such as the documents of a query.
-GROUPS = ("group", "groups", "qid", "query_id")
-
-#: More passes than this are a slip, and would never end.
-MOST_PASSES = 10**9
-
-#: The weight of a round that is given none; it is not written to.
-ONE = np.ones(1)
 
 
 @locked
@@ -130,6 +108,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     _given_decoder: Callable[[], Decoder]
     #: Whether models learn float32 rows, in a loop that stops at rows that are out of range.
     _learns_singles = False
+    #: The weight of a round without one; it is not written to.
+    _unit_weight = np.ones(1)
 
     # Values of parameters that a subclass does not have.
     average: Any = False
@@ -194,7 +174,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """
         if params:
             name = next(iter(params))
-            about = f". {ITEMS_ADVICE}" if name in GROUPS else ""
+            is_group = name in ("group", "groups", "qid", "query_id")  # words of other libraries
+            about = f". {ITEMS_ADVICE}" if is_group else ""
             raise TypeError(
                 f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}{about}"
             )
@@ -204,9 +185,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
         max_iter = max_iter_of(self)
         if isinstance(max_iter, str):
-            check_choice("max_iter", max_iter, (AUTO,))
+            check_choice("max_iter", max_iter, ("auto",))
         elif max_iter is not SINGLE_PASS:
-            check_integer("max_iter", max_iter, highest=MOST_PASSES)
+            check_integer("max_iter", max_iter, highest=10**9)  # more would never end
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if getattr(self, "tol", None) is not None:
@@ -325,7 +306,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             return super().play_and_learn(rounds, which, random_state)
         rng = check_random_state(random_state)
         return self._learned_losses(
-            rounds, np.asarray(which), SCORES, lambda decoding, V: decoding.losses(V, rng)
+            rounds, np.asarray(which), Record.SCORES, lambda decoding, V: decoding.losses(V, rng)
         )
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
@@ -340,18 +321,18 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         updated after every row up to row 128, later if the number of rows has grown by 1/64.
         """
         record = self._record_of_predictions()
-        if record == SCORES:
+        if record == Record.SCORES:
             return super().answer_and_learn(rounds, which)
         return self._learned_losses(rounds, np.asarray(which), record, answered)
 
     def _answers_at_a_time(self) -> int:
-        return max(1, self.t_ // REFRESH) if self._predicts_by_average() else 1
+        return max(1, self.t_ // 64) if self._predicts_by_average() else 1
 
     def _record_of_predictions(self) -> int:
         """The scores that a loop records: those of predictions, or if it cannot, those played."""
         if not self._model.scores_ahead:
-            return SCORES
-        return AVERAGE if self._predicts_by_average() else LAST
+            return Record.SCORES
+        return Record.AVERAGE if self._predicts_by_average() else Record.LAST
 
     def _predicts_by_average(self) -> bool:
         return bool(self.average) and self._fitted_model("averages are").averaged
@@ -434,7 +415,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         self._model.check(self, batch, stream)  # the last one: it may keep lengths of rounds
         return batch
 
-    def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
+    def _learn(
+        self, batch: Batch, order: Ints, note: Note = None, record: int = Record.NOTHING
+    ) -> None:
         """Learn rounds in `order`; ``note(played, weight)`` is called for every block."""
         if not self._model.owns_arrays():
             own_arrays(self)
@@ -498,7 +481,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         model: Any = self._model
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
-        weight = ONE if sample_weight is None else check_weights(sample_weight, packed, 1, True)
+        weight = self._unit_weight
+        if sample_weight is not None:
+            weight = check_weights(sample_weight, packed, 1, True)
         V = model.truths(packed)
         with self.lock:
             stopped = model.learn_alone(X, norms_of(self), V, weight)

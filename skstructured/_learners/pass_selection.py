@@ -1,14 +1,11 @@
 """Choose the number of passes (epochs) on held-out rounds.
 
-Learners make 1, 2, 3, 5, 10, … passes over the other rounds, and their losses on the held-out
-rounds are compared. With few rounds, each is held out once, in turns; with many, one part is. The
-comparison ends if more passes gain little or lose. A number other than the usual one must be
-significantly better: by `doubt` standard errors of the mean of the differences, and by 1%. It must
-not be significantly worse in the target loss of the most likely outputs.
+Learners make 1, 2, 3, 5, 10, … passes over the other rounds, until more passes gain little or lose.
+A number other than the usual one must be significantly better: by `doubt` standard errors of the
+mean of the differences, and by 1%; and not significantly worse in the target loss.
 
 Kernel models that are overconfident rarely make errors, but lose much if they do. Their scores are
-multiplied by a factor below 1 if that is significantly better on the held-out rounds, before
-numbers of passes are compared, and in the final learner.
+multiplied by a factor below 1 if that is significantly better on the held-out rounds.
 """
 
 import copy
@@ -21,95 +18,55 @@ from skstructured.extend.learner import Batch
 from skstructured.losses.fenchel_young import FenchelYoung
 
 #: Numbers of passes that are tried.
-PASSES = (1, 2, 3, 5, 10, 20, 40, 80)
-
-#: Fewer rounds tell nothing.
-FEWEST = 20
-
-#: Parts of few rounds, each held out in turn, and of many, of which one is.
-IN_TURNS, ONCE = 5, 7
-
-#: Rounds for each feature that linear learners hardly overfit.
-PER_FEATURE = 20
+TRIED_PASSES = (1, 2, 3, 5, 10, 20, 40, 80)
 
 #: Factors of scores that are tried, as long as they lose less and less.
-FACTORS = (1.0, 0.8, 0.64, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.12, 0.1)
-
-#: Numbers of passes whose losses differ by less than this share are as good as each other.
-ALIKE = 0.01
+SCORE_FACTORS = (1.0, 0.8, 0.64, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.12, 0.1)
 
 
 class Search(NamedTuple):
     """How numbers of passes are tried: chosen from tables, see ``benchmarks/defaults/passes.py``.
 
-    Attributes
-    ----------
-    usual : int
-        Default number of passes; more for few rounds, see `for_rows`.
-    least, most : int
-        Numbers of passes between which the search may end.
-    doubt : float
-        Standard errors by which another number must be better.
-    gain : float
-        The search ends if the next number gains less than this share of the loss.
-    in_turns : int
-        With at most so many rows, in all rounds, all rounds are held out in turns.
-    plenty : int
-        With more rounds than this, and 20 per feature, nothing is held out: they need no more
-        passes than usual, and are not overfitted by them.
-    most_learned : int
-        Maximum number of rounds that are learned in a trial.
-    tempered : bool
-        Whether factors of scores are tried.
-    few : int
-        With fewer rows than this, the default number of passes visits `usual` times as many rows,
-        with at most 80 passes.
-    tol : float or None
-        The usual passes end after a pass that does not reduce the best loss by this share.
+    The defaults are those of linear learners, which need few passes and rarely overfit.
     """
 
-    usual: int
-    least: int
-    most: int
-    doubt: float
-    gain: float
-    in_turns: int
-    plenty: int
-    most_learned: int
-    tempered: bool
-    few: int
-    tol: float | None
+    usual: int = 10  # passes; more for few rounds, see `for_rows`
+    least: int = 5  # passes after which the search may end
+    most: int = 80  # passes after which it ends
+    doubt: float = 1.5  # standard errors by which another number must be better
+    gain: float = 0.02  # the search ends if the next number gains less than this share
+    in_turns: int = 1000  # with at most so many rows all rounds are held out in turns
+    plenty: int = 5000  # more rounds, and 20 per feature, are not overfitted: none is held out
+    most_learned: int = 1 << 62  # rounds in a trial
+    tempered: bool = False  # whether factors of scores are tried
+    few: int = 1000  # with fewer rows `usual` passes visit as many as with so many
+    tol: float | None = 1e-4  # the share by which each of the usual passes must reduce the loss
 
     def for_rows(self, rows: int, in_python: bool = False) -> "Search":
-        """The search for a number of rows: with few, the default is more passes.
-
-        With a loss that calls Python for every row, fewer rows and passes are tried.
-        """
-        if in_python:
+        """The search for a number of rows: with few, the default is more passes."""
+        if in_python:  # the loss is slow: fewer rows and passes
             most, limit = min(self.most, 20), min(self.few, 400)
             return self._replace(in_turns=0, most_learned=1000, most=most, few=limit).for_rows(rows)
         if rows >= self.few:
             return self
-        usual = min(self.usual * self.few // max(rows, 1), PASSES[-1])
+        usual = min(self.usual * self.few // max(rows, 1), TRIED_PASSES[-1])
         return self._replace(usual=usual, least=usual)
 
     def has_plenty(self, rounds: int, features: int) -> bool:
         """Whether there are so many rounds that nothing need be tried."""
-        return rounds > max(self.plenty, PER_FEATURE * features)
+        return rounds > max(self.plenty, 20 * features)
 
 
-#: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(
-    10, 5, 80, 1.5, 0.02, 1000, 5000, most_learned=1 << 62, tempered=False, few=1000, tol=1e-4
-)
-KERNEL = Search(
-    20, 10, 10, 2.0, 0.02, 500, 1 << 62, most_learned=3000, tempered=True, few=0, tol=None
+LINEAR_SEARCH = Search()
+#: Functions of a kernel overfit.
+KERNEL_SEARCH = Search(
+    20, 10, 10, 2.0, in_turns=500, plenty=1 << 62, most_learned=3000, tempered=True, few=0, tol=None
 )
 #: Weights of random features are many, and overfit as functions of a kernel do.
-FOURIER = LINEAR._replace(in_turns=500, plenty=50_000, tempered=True, tol=None)
+FOURIER_SEARCH = Search(in_turns=500, plenty=50_000, tempered=True, tol=None)
 
 
-def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:
+def alike_in(losses: Floats, weight: Floats, doubt: float, share: float = 0.01) -> Array:
     """Which rows of losses (m, n) may have the least mean: by standard errors, or by a share."""
     w = weight / weight.sum()
     means = losses @ w
@@ -120,23 +77,13 @@ def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Arra
 
 
 class ValidationCurve(NamedTuple):
-    """The trials: m numbers of passes, and two losses of the n held-out rounds after each.
+    """The trials: m numbers of passes, and two losses of the n held-out rounds after each."""
 
-    Attributes
-    ----------
-    passes : ndarray of shape (m,)
-    losses, targets : ndarray of shape (m, n)
-        Surrogate losses, and target losses of the most likely outputs.
-    factors : ndarray of shape (m,)
-        Factors of the scores.
-    weight : ndarray of shape (n,)
-    """
-
-    passes: Ints
-    losses: Floats
-    targets: Floats
-    factors: Floats
-    weight: Floats
+    passes: Ints  # (m,)
+    losses: Floats  # surrogate losses (m, n)
+    targets: Floats  # target losses (m, n) of the most likely outputs
+    factors: Floats  # of the scores (m,)
+    weight: Floats  # (n,)
 
     @property
     def means(self) -> Floats:
@@ -154,8 +101,8 @@ class ValidationCurve(NamedTuple):
 
     def chosen(self, search: Search) -> int:
         """The number nearest to the usual one, of those that may be the best in both losses."""
-        alike = alike_in(self.losses, self.weight, search.doubt, ALIKE)
-        both = alike & alike_in(self.targets, self.weight, search.doubt, 0.0)
+        alike = alike_in(self.losses, self.weight, search.doubt)
+        both = alike & alike_in(self.targets, self.weight, search.doubt, share=0.0)
         alike = both if both.any() else alike
         if alike[-1] and self.passes[-1] <= search.usual:
             return search.usual
@@ -200,30 +147,34 @@ class HoldoutFit:
         return self.learner.loss_.value(theta, self.truth)
 
 
-def tempered(trials: list[HoldoutFit], weight: Floats, several: bool) -> tuple[float, Floats]:
+def choose_factor(trials: list[HoldoutFit], weight: Floats, several: bool) -> tuple[float, Floats]:
     """The factor nearest to 1 of those that may be the best, and the losses with it."""
     losses: list[Floats] = []
-    for factor in FACTORS if several else FACTORS[:1]:
+    for factor in SCORE_FACTORS if several else SCORE_FACTORS[:1]:
         losses.append(np.concatenate([trial.losses(factor) for trial in trials]))
         if len(losses) > 1 and not losses[-1] @ weight < losses[-2] @ weight:
             break
-    first = int(np.argmax(alike_in(np.array(losses), weight, 1.0, ALIKE)))
-    return FACTORS[first], losses[first]
+    first = int(np.argmax(alike_in(np.array(losses), weight, 1.0)))
+    return SCORE_FACTORS[first], losses[first]
 
 
-def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState) -> list[Ints]:
-    """Parts (in order) of the rounds of positive weight; classes are spread over all of them."""
+def split_rounds(
+    rounds: Batch, search: Search, random_state: np.random.RandomState, turns: int = 5
+) -> list[Ints]:
+    """Folds of the rounds of positive weight, each to be held out in turn; with many rows two.
+
+    Of these the first, a seventh, is to be held out. Classes are spread over all folds.
+    """
     order = random_state.permutation(rounds.learned)
     packed = rounds.packed
     if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
         order = order[np.argsort(packed[order], kind="stable")]
-    count = IN_TURNS if learned_rows(rounds) <= search.in_turns else ONCE
-    if count == IN_TURNS:
-        return [np.sort(order[i::count]) for i in range(count)]
-    others = np.delete(order, np.s_[::count])
+    if learned_rows(rounds) <= search.in_turns:
+        return [np.sort(order[i::turns]) for i in range(turns)]
+    others = np.delete(order, np.s_[::7])
     if len(others) > search.most_learned:
         others = others[np.linspace(0, len(others) - 1, search.most_learned).astype(np.intp)]
-    return [np.sort(order[::count]), np.sort(others)]
+    return [np.sort(order[::7]), np.sort(others)]
 
 
 def learned_rows(rounds: Batch) -> int:
@@ -232,26 +183,28 @@ def learned_rows(rounds: Batch) -> int:
     return int(np.diff(rows)[rounds.learned].sum())
 
 
-def tried_passes(learner: Any, rounds: Batch, search: Search) -> ValidationCurve | None:
+def tried_passes(
+    learner: Any, rounds: Batch, search: Search, min_rounds: int = 20
+) -> ValidationCurve | None:
     """The trials of a learner that is prepared for its rounds; None for too few or plenty.
 
     A copy of its random state draws the held-out rounds, so the passes over all rounds are the same
     as in a learner with that `max_iter`.
     """
     rng, count = copy.deepcopy(learner.random_state_), len(rounds.learned)
-    if count < FEWEST or search.has_plenty(count, learner.n_features_in_):
+    if count < min_rounds or search.has_plenty(count, learner.n_features_in_):
         return None
-    folds = parts_of(rounds, search, rng)
+    folds = split_rounds(rounds, search, rng)
     held_out = folds if len(folds) > 2 else folds[:1]
     train = [np.sort(np.concatenate([q for q in folds if q is not fold])) for fold in held_out]
     trials = [HoldoutFit(learner, rounds, *of) for of in zip(held_out, train, strict=True)]
     weight = rounds.weights[np.concatenate(held_out)]
     several = search.tempered and isinstance(learner.loss_, FenchelYoung)
     curve: list[Any] = []
-    for passes in PASSES:
+    for passes in TRIED_PASSES:
         for trial in trials:
             trial.learn(passes, rng)
-        factor, losses = tempered(trials, weight, several)
+        factor, losses = choose_factor(trials, weight, several)
         targets = np.concatenate([trial.targets() for trial in trials])
         curve.append((passes, losses, targets, factor))
         columns: Any = map(np.array, (*zip(*curve, strict=True), weight))

@@ -9,8 +9,7 @@ import numpy as np
 from skstructured._base.validation import check_integer
 from skstructured.extend._types import Array
 
-#: Seconds between two lines.
-EVERY = 1.0
+SECONDS_BETWEEN_LINES = 1.0
 
 
 def is_verbose(model: object) -> bool:
@@ -32,7 +31,7 @@ def _with_messages(starts: Sequence[Any] | Array, total: int, what: str) -> Iter
     started = last = time.perf_counter()
     for done, start in enumerate(starts):
         clock = time.perf_counter()
-        if clock - last >= EVERY:
+        if clock - last >= SECONDS_BETWEEN_LINES:
             print(f"{done / len(starts):.0%} of {total} {what} learned in {clock - started:.0f} s")
             last = clock
         yield start

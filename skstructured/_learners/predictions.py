@@ -30,7 +30,7 @@ from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import fenchel_young_of, resolve_surrogate
-from skstructured.spaces import SPACES, resolve_space
+from skstructured.spaces import SPACES_BY_NAME, resolve_space
 
 
 def reader_of(learner: Any, fresh: bool = False) -> RowReader:
@@ -38,7 +38,7 @@ def reader_of(learner: Any, fresh: bool = False) -> RowReader:
     space = None if fresh else vars(learner).get("space_")
     if space is None:
         space = getattr(learner, "space", None)
-        space = SPACES.get(space) if isinstance(space, str) else space
+        space = SPACES_BY_NAME.get(space) if isinstance(space, str) else space
     return getattr(space, "reader", RowReader())
 
 
@@ -101,10 +101,6 @@ def _space_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-#: The end of the error for a custom loss.
-OWN_PROBABILITIES = " A custom loss whose mean returns probabilities sets has_probabilities = True."
-
-
 def has_probabilities(estimator: Any) -> bool:
     """Whether means are probabilities, by the space and by the loss; for `available_if`."""
     _space_has("mean_proba")(estimator)
@@ -115,10 +111,11 @@ def has_probabilities_of(loss: Any) -> bool:
     """True; an AttributeError names what to use if means of the loss are not probabilities."""
     if loss.has_probabilities:
         return True
-    hint = "" if type(loss).__module__.startswith("skstructured.") else OWN_PROBABILITIES
+    hint = " A custom loss whose mean returns probabilities sets has_probabilities = True."
+    is_custom = not type(loss).__module__.startswith("skstructured.")
     raise AttributeError(
         f'means of {loss} are not probabilities. Use loss="fenchel_young" ("logistic" of Gaptron), '
-        "or for classes scikit-learn's CalibratedClassifierCV." + hint
+        "or for classes scikit-learn's CalibratedClassifierCV." + hint * is_custom
     )
 
 
@@ -171,7 +168,7 @@ class DecodedPredictions:
 
     def _task(self) -> str | None:
         named = isinstance(self.space, str)
-        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
+        return getattr(SPACES_BY_NAME.get(self.space) if named else self.space, "task", None)
 
     def _take_decoder(self) -> None:
         """Check that the decoder supports the loss."""

@@ -11,12 +11,9 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.state import State
+from skstructured._engine.state import State, clear, copy_into
 from skstructured.extend._types import Floats
 from skstructured.losses.gap import best_other
-
-#: A class direction that leaves less than this of its squared length is one of those seen.
-SEEN = 1e-16
 
 
 @kernel
@@ -33,7 +30,7 @@ def reduce_term(basis, g, x, z):
         for k in range(K):
             g[k] -= h * row[k]
             left += g[k] * g[k]
-        if h == 0.0 and left > SEEN * size and np.dot(row, row) == 0.0:
+        if h == 0.0 and left > 1e-16 * size and np.dot(row, row) == 0.0:
             h = math.sqrt(left)
             for k in range(K):
                 row[k], g[k] = g[k] / h, 0.0
@@ -79,8 +76,7 @@ def rotate_in(R, r, z, target):
 def solve_transposed(R, z, u):
     """u = R⁻ᵀz with ‖u‖² = zᵀA⁻¹z; returns the latter."""
     n, total = R.shape[0], 0.0
-    for i in range(n):  # u[:] = z would compile numba's error texts, for seconds
-        u[i] = z[i]
+    copy_into(u, z)
     for i in range(n):
         u[i] /= R[i, i]
         if u[i] != 0.0:
@@ -116,8 +112,7 @@ def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     ``A ← A + zzᵀ`` and ``b ← b − g = b − z/√p'``, and ``W ← A⁻¹b``; see `reduce_term`, `rotate_in`.
     """
     root = np.sqrt(p)
-    for k in range(g.shape[0]):
-        g[k] = 0.0
+    clear(g)
     g[best_other(theta, right)], g[right] = 1.0 / root, -1.0 / root
     inner = along(W, g, x)
     reduce_term(basis, g, x, z)
@@ -133,15 +128,7 @@ def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
 
 
 class SecondOrderWeights(State):
-    """Weights W = A⁻¹b of the second-order Perceptron, A = aI at first; see `soba_update`.
-
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    a : float
-        Regularization.
-    """
+    """Weights W = A⁻¹b of the second-order Perceptron, A = aI at first; see `soba_update`."""
 
     def __init__(self, K: int, width: int, a: float) -> None:
         size = (K - 1) * width

@@ -21,7 +21,7 @@ def linear_scores(W: Floats, X: Matrix) -> Floats:
     W is float64, and so are the scores: float32 rows are converted some at a time.
     """
     p = X.shape[1]
-    theta = _products(X, W[:, :p].T)
+    theta = dense_product(X, W[:, :p].T)
     return theta + W[:, p] if W.shape[1] > p else theta
 
 
@@ -31,7 +31,7 @@ def with_intercept(X: Matrix, intercept: bool) -> Array:
     return np.hstack([X, np.ones((len(X), 1))]) if intercept else np.ascontiguousarray(X)
 
 
-def _products(X: Matrix, V: Floats) -> Floats:
+def dense_product(X: Matrix, V: Floats) -> Floats:
     """XV as a dense array, without a copy of X in another dtype as a whole."""
     if X.dtype == V.dtype:
         return X @ V if type(X) is np.ndarray else safe_sparse_dot(X, V, dense_output=True)

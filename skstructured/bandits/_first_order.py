@@ -24,9 +24,7 @@ from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import (
-    HINGE,
-    KINDS,
-    LOGISTIC,
+    GapKind,
     GapSurrogate,
     add_gradient,
     best_class,
@@ -90,9 +88,9 @@ def bandit_scale(state, x_sq, weight):
     rounds = horizon if horizon > 0.0 else state[BanditState.ROUND]
     if kind == BANDITRON:
         rho = min(0.5, (k / rounds) ** (1.0 / 3.0))
-    elif kind == LOGISTIC:
+    elif int(kind) == GapKind.LOGISTIC:
         rho, factor = k * reach / math.sqrt(rounds * math.log(2.0)), 0.5 * math.log(2.0)
-    elif kind == HINGE:
+    elif int(kind) == GapKind.HINGE:
         factor = 1.0 - 1.0 / k
         rho = reach * math.sqrt(k**3 / (2.0 * factor * (k - 1.0) * rounds))
     else:
@@ -147,7 +145,7 @@ class ScaledWeights(BanditModel):
 
     def __init__(self, K, width, learner, loss=None):
         vector = new_state(len(BanditState), BanditState.THETA_SQ)
-        vector[BanditState.KIND] = BANDITRON if loss is None else KINDS[loss.kind]
+        vector[BanditState.KIND] = BANDITRON if loss is None else loss.code
         vector[BanditState.N_CLASSES], vector[BanditState.LEARN_NORM] = K, 1.0
         vector[BanditState.HORIZON] = learner.horizon or 0.0
         rho = learner.exploration

@@ -164,9 +164,7 @@ class Nearest(Decoder):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss", propositions 3.2 and C.1.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), propositions 3.2 and C.1; see `FenchelYoung`.
     .. [2] Blondel (2019), "Structured prediction with projection oracles".
     """
 
@@ -239,9 +237,7 @@ class Randomized(Decoder):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss".
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024); see `FenchelYoung`.
     """
 
     exploits_gap = True

@@ -136,9 +136,7 @@ class CoinBettingCertificate(Certificate):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss", appendix E.2.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), appendix E.2; see `FenchelYoung`.
     .. [2] Cutkosky, Orabona (2018), "Black-box reductions for parameter-free online learning in
        Banach spaces", Theorems 1 to 3.
     """
@@ -438,13 +436,6 @@ def gap_constants(loss: Loss, norm: float, delta: float | None = None) -> dict[s
     return numbers | {"a": 1.0 - (1.0 - k.a) * math.expm1(k.a) / k.a}
 
 
-#: −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out.
-THINNING_COSTS = 1.9
-
-#: −ln(1 − FLOOR): what the floor under probabilities costs an expert per round.
-FLOOR_COSTS = -math.log1p(-PROBABILITY_FLOOR)
-
-
 class MixtureCertificate(Certificate):
     r"""A bound on the losses of `StepMixture`, against its experts and against every U.
 
@@ -480,9 +471,7 @@ class MixtureCertificate(Certificate):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss".
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024); see `FenchelYoung`.
     .. [2] Herbster, Warmuth (1998), "Tracking the best expert".
     .. [3] de Rooij, van Erven, Grünwald, Koolen (2014), "Follow the leader if you can, hedge if you
        must".
@@ -522,15 +511,17 @@ def overhead(state: Any) -> float:
     """A in nats, of a `MixtureState`; see `MixtureCertificate`."""
     groups, rates, experts = state.shares.shape
     price = math.log(rates * experts)
+    thinning = 1.9  # −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out
     if state.kind in (MixtureKind.CLASSES, MixtureKind.LABELS):
-        price += 2.0 * THINNING_COSTS + state.totals[MixtureTotal.ROUNDS] * FLOOR_COSTS
+        floor = -math.log1p(-PROBABILITY_FLOOR)  # of a round
+        price += 2.0 * thinning + state.totals[MixtureTotal.ROUNDS] * floor
         return float(groups * state.totals[MixtureTotal.HEAVIEST] * price)
     if price == 0.0:
         return 0.0
-    return float(state.totals[MixtureTotal.GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
+    return float(state.totals[MixtureTotal.GAP] * (2.0 + 2.0 * thinning / price))
 
 
-def certificate_of(
+def mixture_certificate(
     optimizer: Any, loss: Any, state: Any, delta: float | None = None, names: Any = None
 ) -> MixtureCertificate:
     """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.

@@ -17,10 +17,6 @@ from skstructured.extend.learner import ExpertComparison
 from skstructured.guarantees.certificates import Certificate
 from skstructured.regularizers import SquaredNorm
 
-#: How near ‖U‖ must come to the radius of a ball, and the share of the largest penalty that could
-#: put it there below which no penalty is tried.
-ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12
-
 
 def comparator_losses(
     loss: Loss, U: ArrayLike, X: Matrix, V: Floats, fit_intercept: bool = True
@@ -209,9 +205,7 @@ def separable_risk(
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young
-       losses and improved surrogate regret for online multiclass classification with logistic
-       loss", Theorem 4.6 and appendix G.2.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), Theorem 4.6 and appendix G.2; see `FenchelYoung`.
     """
     if not isinstance(getattr(loss, "regularizer", None), SquaredNorm):
         raise GuaranteeError(f"No margin makes the loss 0: use SquaredNorm, got loss={loss!r}.")
@@ -272,7 +266,7 @@ def _weights(sample_weight, V):
     return np.ones(len(V)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
 
 
-def _fit_on_sphere(rounds, penalty, U, radius):
+def _fit_on_sphere(rounds, penalty, U, radius, tol=1e-3):
     """The minimizer on the sphere, given U outside it, the minimizer with `penalty`.
 
     A larger penalty makes ‖U‖ smaller, but penalty · ‖U‖ larger, and ``penalty · ‖U‖²`` never
@@ -282,8 +276,8 @@ def _fit_on_sphere(rounds, penalty, U, radius):
     norm, zero = np.linalg.norm(U), np.zeros_like(U)
     candidates = [U * (radius / norm)]
     high = max(rounds.total(zero) / radius**2, penalty)
-    low = max(penalty * norm / radius, NEGLIGIBLE * high)
-    while abs(norm - radius) > ON_SPHERE * radius and high > low * (1.0 + ON_SPHERE):
+    low = max(penalty * norm / radius, 1e-12 * high)
+    while abs(norm - radius) > tol * radius and high > low * (1.0 + tol):
         middle = math.sqrt(low * high)
         U = rounds.ridge_fit(middle, zero)  # from elsewhere, hinges stall
         norm = np.linalg.norm(U)
@@ -293,15 +287,7 @@ def _fit_on_sphere(rounds, penalty, U, radius):
 
 
 def measured(comparison, U):
-    """Losses (n,) of a comparator over rounds; U is a matrix, or the shares (d,) of experts.
-
-    Parameters
-    ----------
-    comparison : Comparison or ExpertComparison
-        The result of a learner's `comparison`.
-    U : array-like
-        The comparator.
-    """
+    """Losses (n,) of a comparator over rounds; U is a matrix, or the shares (d,) of experts."""
     if not isinstance(comparison, ExpertComparison):
         loss, X, V, intercept = comparison
         return comparator_losses(loss, U, X, V, intercept)

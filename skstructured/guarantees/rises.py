@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
 from skstructured._engine.compiled import kernel
 
 #: Largest λ_t.
-HEAVIEST = 0.75
+LARGEST_LOSS_WEIGHT = 0.75
 
-#: λ of the bounds on earlier risks, and ψ(λ)/λ.
-WEIGHTS = HEAVIEST * 0.5 ** np.arange(8)
-PRICES = -np.log1p(-WEIGHTS) / WEIGHTS - 1.0
 #: Evidence, in nats, that earlier risks were below the levels; the last level is 1.
-EVIDENCE = np.arange(0.5, 14.5, 0.5)
-LEVELS = len(EVIDENCE) + 1
-#: Stakes of bets on a rise, in standard deviations of the losses, and how starts are divided.
-STAKES = np.array([0.0, 0.7, 0.35, 0.175, 0.0875, 0.04375])
-SHARES = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
-#: Bases of comparison in use, the rows of the first, and how they grow.
-BASES, FIRST_BASE, GROWTH = 3, 8, 1.4
-#: Evidence that the risk fell, after which the bases restart.
-FALL = 6.0
-#: Added to bets without starts: numbers so small that they lose digits are slow.
-TINY = 1e-290
+RISE_EVIDENCE = np.arange(0.5, 14.5, 0.5)
+N_RISE_LEVELS = len(RISE_EVIDENCE) + 1
 
-#: What is kept of losses: numbers of a vector.
-COUNT, LOSS, SQUARES = range(3)
+#: How what starts to bet on a rise is divided among the stakes.
+STAKE_SHARES = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
 
 
-def steps_of_rise(losses, bets, stakes, levels, *rest):
-    """Bets on all losses."""
-    return 3.0 * len(losses) * len(levels)
+#: What is kept of losses: the first three by a test of rises, all by a running bound.
+LossSums = IntEnum("LossSums", "COUNT LOSS SQUARES WEIGHT RAISED PAID", start=0)
 
 
-@kernel(steps=steps_of_rise)
+@kernel(steps=lambda losses, bets, stakes, levels, *_: 3.0 * len(losses) * len(levels))
 def seek_rise(losses, bets, stakes, levels, starts, gates, sums):
     """Bet on each loss against all levels, then add it to `sums`, until a rise is found.
 
@@ -45,21 +33,21 @@ def seek_rise(losses, bets, stakes, levels, starts, gates, sums):
     gains, worth = np.empty(len(levels)), np.empty(len(levels))
     for i in range(len(losses)):
         gains[:], worth[:] = losses[i] / levels - 1.0, 0.0
-        for j in range(len(SHARES)):
+        for j in range(len(STAKE_SHARES)):
             for k in range(len(levels)):
-                bet = (bets[j, k] + SHARES[j] * starts[k]) * (1.0 + stakes[j, k] * gains[k])
-                bets[j, k] = bet
-                worth[k] += bet
+                bet = bets[j, k] + STAKE_SHARES[j] * starts[k]
+                bets[j, k] = bet * (1.0 + stakes[j, k] * gains[k])
+                worth[k] += bets[j, k]
         support = 0.0
-        for first in range(0, len(levels), LEVELS):
+        for first in range(0, len(levels), N_RISE_LEVELS):
             least = math.inf
-            for k in range(first, first + LEVELS):
+            for k in range(first, first + N_RISE_LEVELS):
                 least = min(least, gates[k] * worth[k])
             support += least
-        guess = (0.5 + sums[LOSS]) / (sums[COUNT] + 1.0)
-        sums[COUNT] += 1.0
-        sums[LOSS] += losses[i]
-        sums[SQUARES] += (losses[i] - guess) ** 2
+        guess = (0.5 + sums[LossSums.LOSS]) / (sums[LossSums.COUNT] + 1.0)
+        sums[LossSums.COUNT] += 1.0
+        sums[LossSums.LOSS] += losses[i]
+        sums[LossSums.SQUARES] += (losses[i] - guess) ** 2
         if support >= 1.0:
             return i + 1
     return 0
@@ -68,26 +56,15 @@ def seek_rise(losses, bets, stakes, levels, starts, gates, sums):
 class RiseTest:
     r"""A test, at any time, of whether the risk rose, by bets against levels of earlier risks.
 
-    After 8, 12, 17, … losses (1.4 times as many each) all losses so far become a *base*. With
-    their number n, sum S and ``V = Σ(L − m)²`` the evidence that their risks are below r is
-    ``G(r) = max(1, exp(λ(n r − S) − ψ(λ)V))/(l + 1)``, at its largest over the l of the values
-    λ = ¾, ⅜, … that are at least 2/√n. Level k is the least p_k ≤ 1 with
-    ``(l + 1) G(p_k) = exp(e_k)``, for e_k = 0.5, 1, …, 14; the last level is 1. In each later
-    round, until the next base, a share of δ starts to bet against every level. It is divided among
-    stakes c, which every round multiplies by ``1 − c + c L/p_k``. A base supports a rise by the
-    least of the products ``G(p_{k−1}) W_k``, W_k the worth of the bets against p_k; G is 1/(l+1)
-    before the first level. A rise is reported when the last three bases support it by 1 in sum.
-
-    If the risk does not rise after a restart, let r be the risk of the first round after a base.
-    All risks of the base are at least r, so ``E[G(r)] ≤ 1``, by Theorem 4 of Howard et al. (2021).
-    Later risks are at most r. So W_k for the first p_k ≥ r is in the mean at most what started,
-    at any stopping time, whatever losses the base has. As ``G(r) ≥ G(p_{k−1})``, the support is
-    at most what started, in the mean, and so is the number of reports (Markov): each uses up its
-    bets. With a `run_length` each round starts δ/run_length; without one rounds
-    s + 1, …, t start ``δ(s^{-⅛} − t^{-⅛})``, which is δ for all rounds together.
-
-    If losses since the last base show a fall, by a bound, bases restart with the next losses.
+    After 8, 12, 17, … losses all losses so far become a *base*, with levels p_k that their risks
+    are below by evidence ``G(p_k) = exp(e_k)/(l + 1)``. Every later loss L multiplies bets of stake
+    c by ``1 − c + c L/p_k``. A rise is reported when the last three bases support it by 1 in sum:
+    each by the least of the products ``G(p_{k−1}) W_k``, W_k the worth of the bets against p_k.
+    With a `run_length` each round starts δ/run_length; without one rounds s + 1, …, t start
+    ``δ(s^{-⅛} − t^{-⅛})``. The theory page has the proof.
     """
+
+    n_bases = 3
 
     def __init__(self, delta, run_length=None):
         self._delta, self._run_length = delta, run_length
@@ -96,21 +73,22 @@ class RiseTest:
 
     def _restart(self):
         """Forget all losses."""
-        self._bets, self._stakes = np.zeros((2, len(SHARES), BASES * LEVELS))
-        self._levels, self._starts, self._gates = np.ones((3, BASES * LEVELS))
+        n_columns = self.n_bases * N_RISE_LEVELS
+        self._bets, self._stakes = np.zeros((2, len(STAKE_SHARES), n_columns))
+        self._levels, self._starts, self._gates = np.ones((3, n_columns))
         self._slot, self._starts[:], self._gates[:] = 0, 0.0, 0.0
         self._forget()
 
     def _forget(self):
         """Collect the losses of the first base."""
-        self._sums, self._earlier = np.zeros((2, SQUARES + 1))
-        self._due = FIRST_BASE
+        self._sums, self._earlier = np.zeros((2, LossSums.SQUARES + 1))
+        self._due = 8
 
     def update(self, losses):
         """Add losses in [0, 1] in order; after how many of them rises were found, a list."""
         rises, done = [], 0
         while done < len(losses):
-            chunk = losses[done : done + self._due - int(self._sums[COUNT])]
+            chunk = losses[done : done + self._due - int(self._sums[LossSums.COUNT])]
             bets = self._bets, self._stakes, self._levels, self._starts, self._gates
             used = seek_rise(chunk, *bets, self._sums)
             done += used or len(chunk)
@@ -119,30 +97,37 @@ class RiseTest:
                 rises.append(done)
                 self.n_rises, self.found_at = self.n_rises + 1, self.n
                 self._restart()
-            elif self._sums[COUNT] == self._due:
+            elif self._sums[LossSums.COUNT] == self._due:
                 self._renew()
         return rises
 
     def _renew(self):
         """Begin with a new base, or collect another one if the risk fell since the last."""
-        recent = self._sums - self._earlier
-        if risk_levels(recent, [FALL])[0] < self._sums[LOSS] / self._sums[COUNT]:
+        recent, mean = self._sums - self._earlier, self._sums[LossSums.LOSS] / self._due
+        if risk_levels(recent, [6.0])[0] < mean:
             self._forget()
         else:
-            self._slot = (self._slot + 1) % BASES
-            self._set_base(slice(self._slot * LEVELS, (self._slot + 1) * LEVELS))
-            self._earlier, self._due = self._sums.copy(), math.ceil(GROWTH * self._due)
-        self._starts[:] = TINY
-        self._starts[self._slot * LEVELS :][:LEVELS] = self._share(self._due - self._sums[COUNT])
+            self._slot = (self._slot + 1) % self.n_bases
+            self._set_base(self._columns)
+            self._earlier, self._due = self._sums.copy(), math.ceil(1.4 * self._due)
+        self._starts[:] = 1e-290  # without starts: smaller numbers lose digits, and are slow
+        self._starts[self._columns] = self._share(self._due - self._sums[LossSums.COUNT])
+
+    @property
+    def _columns(self):
+        """The columns of the newest base."""
+        return slice(self._slot * N_RISE_LEVELS, (self._slot + 1) * N_RISE_LEVELS)
 
     def _set_base(self, columns):
         """Levels, gates and stakes of a base of all losses so far."""
-        levels = np.append(risk_levels(self._sums, EVIDENCE), 1.0)
-        gates = np.exp(np.append(0.0, EVIDENCE)) / (len(fitting_weights(self._sums)) + 1)
+        levels = np.append(risk_levels(self._sums, RISE_EVIDENCE), 1.0)
+        gates = np.exp(np.append(0.0, RISE_EVIDENCE)) / (len(fitting_weights(self._sums)) + 1)
         gates[1:][levels[:-1] == 1.0] = np.inf  # no risk is above 1
-        deviation = math.sqrt((0.25 + self._sums[SQUARES]) / (self._sums[COUNT] + 1.0))
+        count, _, squares = self._sums
+        deviation = math.sqrt((0.25 + squares) / (count + 1.0))
+        stakes = np.array([0.0, 0.7, 0.35, 0.175, 0.0875, 0.04375])  # in standard deviations
         self._levels[columns], self._gates[columns], self._bets[:, columns] = levels, gates, 0.0
-        self._stakes[:, columns] = np.minimum(0.5, np.outer(STAKES, levels / deviation))
+        self._stakes[:, columns] = np.minimum(0.5, np.outer(stakes, levels / deviation))
 
     def _share(self, rows):
         """What each of the next rows starts to bet."""
@@ -153,14 +138,16 @@ class RiseTest:
 
 def fitting_weights(sums):
     """The λ for this number of losses."""
-    return WEIGHTS[: max(1, np.count_nonzero(2.0 / math.sqrt(sums[COUNT]) <= WEIGHTS))]
+    weights = LARGEST_LOSS_WEIGHT * 0.5 ** np.arange(8)
+    return weights[: max(1, np.count_nonzero(2.0 / math.sqrt(sums[LossSums.COUNT]) <= weights))]
 
 
 def risk_levels(sums, evidence):
     """Risks of at most 1 that losses with these sums are below, by this evidence (k,)."""
-    n = len(fitting_weights(sums))
-    widths = np.divide.outer(evidence, WEIGHTS[:n]) + PRICES[:n] * sums[SQUARES]
-    return np.minimum(1.0, (sums[LOSS] + widths.min(axis=1)) / sums[COUNT])
+    (count, loss, squares), weights = sums, fitting_weights(sums)
+    prices = -np.log1p(-weights) / weights - 1.0  # ψ(λ)/λ
+    widths = np.divide.outer(evidence, weights) + prices * squares
+    return np.minimum(1.0, (loss + widths.min(axis=1)) / count)
 
 
 def rise_found(losses, delta):

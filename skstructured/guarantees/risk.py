@@ -18,11 +18,7 @@ from skstructured._base.validation import check_integer, check_real
 from skstructured._engine.compiled import kernel
 from skstructured._learners.lock import locked
 from skstructured.extend._types import Floats
-from skstructured.guarantees.rises import COUNT, HEAVIEST, LOSS, SQUARES, RiseTest, rise_found
-
-#: What a certificate keeps of the losses so far, after what a test of rises keeps.
-WEIGHT, RAISED, PAID = range(3, 6)
-STATE = 6
+from skstructured.guarantees.rises import LARGEST_LOSS_WEIGHT, LossSums, RiseTest, rise_found
 
 
 @kernel
@@ -43,19 +39,19 @@ def certify(losses, sums, surprise, horizon, weights, bounds):
     `surprise` is ln(1/δ). λ_t and m_t only depend on the sums before the loss is added.
     """
     for i in range(len(losses)):
-        t = sums[COUNT] + 1.0
-        guess, variance = (0.5 + sums[LOSS]) / t, (0.25 + sums[SQUARES]) / t
+        t = sums[LossSums.COUNT] + 1.0
+        guess, variance = (0.5 + sums[LossSums.LOSS]) / t, (0.25 + sums[LossSums.SQUARES]) / t
         n = horizon if horizon > 0.0 else t * math.log1p(t)
-        weight = min(HEAVIEST, math.sqrt(2.0 * surprise / (variance * n)))
+        weight = min(LARGEST_LOSS_WEIGHT, math.sqrt(2.0 * surprise / (variance * n)))
         square = (losses[i] - guess) ** 2
-        sums[COUNT] = t
-        sums[LOSS] += losses[i]
-        sums[SQUARES] += square
-        sums[WEIGHT] += weight
-        sums[RAISED] += weight * losses[i]
-        sums[PAID] += excess(weight) * square
-        weights[i] = weight
-        bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
+        sums[LossSums.COUNT] = t
+        sums[LossSums.LOSS] += losses[i]
+        sums[LossSums.SQUARES] += square
+        sums[LossSums.WEIGHT] += weight
+        sums[LossSums.RAISED] += weight * losses[i]
+        sums[LossSums.PAID] += excess(weight) * square
+        numerator = sums[LossSums.RAISED] + surprise + sums[LossSums.PAID]
+        weights[i], bounds[i] = weight, min(1.0, numerator / sums[LossSums.WEIGHT])
 
 
 def read_delta(delta):
@@ -71,7 +67,7 @@ class RunningBound:
 
     def __init__(self, surprise, horizon=0.0, start=0):
         self.surprise, self.horizon, self.start = surprise, float(horizon), start
-        self.sums, self.bound = np.zeros(STATE), 1.0
+        self.sums, self.bound = np.zeros(len(LossSums)), 1.0
 
     def update(self, losses):
         """Add losses (n,); their weights λ_t (n,), and the bounds after each (n,)."""
@@ -83,12 +79,14 @@ class RunningBound:
     @property
     def weighted_mean(self):
         """Σ λ_t L_t/Σ λ_t."""
-        return float(self.sums[RAISED] / self.sums[WEIGHT]) if self.sums[COUNT] else math.nan
+        count, _, _, weight, raised, _ = self.sums
+        return float(raised / weight) if count else math.nan
 
     @property
     def mean(self):
         """The mean of the losses."""
-        return float(self.sums[LOSS] / self.sums[COUNT]) if self.sums[COUNT] else math.nan
+        count, loss = self.sums[:2]
+        return float(loss / count) if count else math.nan
 
 
 def surprise_of(delta, k, n_parts=1.0):
@@ -106,9 +104,7 @@ class RecentBound:
 
     With a `window` m bound k begins after k m rounds, and the one in use has seen the last m to
     2m − 1; without one it begins after 2ᵏ − 1, and has seen at least the last half. Bound k may
-    fail with probability δ/((k+1)(k+2)) over `parts`, so all of them together fail with δ/parts at
-    most. Windows choose λ_t for 3m/2 rounds, which is known beforehand, so they hold at any time
-    too.
+    fail with probability δ/((k+1)(k+2)) over `n_parts`.
     """
 
     def __init__(self, delta, window=None, n_parts=1.0):
@@ -146,10 +142,9 @@ class RecentBound:
 class OrderTest:
     """A test, at any time, of whether outputs of neighboring rows are alike beyond chance.
 
-    Rows are taken in triples (a, b, c), and each a is compared with its neighbor b and with the c
-    of the same place in the part before. If rows are independent draws from one distribution, b is
-    nearer to a as often as c is, so the certificate of Howard et al. (2021) bounds the share of
-    triples with c nearer to a number that is at least ½, with probability 1 − δ at all times.
+    Each a of triples (a, b, c) of rows is compared with its neighbor b and with a distant c. If
+    rows are independent draws from one distribution, b is nearer to a as often as c is: a bound on
+    the share of triples with c nearer is then at least ½, with probability 1 − δ at all times.
     """
 
     def __init__(self, delta):
@@ -210,10 +205,6 @@ def warn_of_rise(found_at, bound, mean):
             GuaranteeWarning,
             stacklevel=4,
         )
-
-
-#: What a monitor has after losses.
-MONITORED = ("bound_", "weighted_mean_", "mean_", "n_", "changed_", "n_changes_", "last_change_")
 
 
 @locked
@@ -323,6 +314,9 @@ class RiskMonitor(BaseEstimator):
     run_length: int | None = 30_000
     latch: bool = False
 
+    #: What it has after losses.
+    _fitted = ("bound_", "weighted_mean_", "mean_", "n_", "changed_", "n_changes_", "last_change_")
+
     def update(self, losses: ArrayLike) -> Self:
         """Add losses, in the order of their rounds; the size of chunks does not change a bit.
 
@@ -369,7 +363,7 @@ class RiskMonitor(BaseEstimator):
             The probability `delta` is then that of the new run alone: use delta/k for k runs.
         """
         with self.lock:
-            for name in ("_runs", "_begun_with", *MONITORED):
+            for name in ("_runs", "_begun_with", *self._fitted):
                 self.__dict__.pop(name, None)
         return self
 
@@ -405,7 +399,7 @@ class RiskMonitor(BaseEstimator):
         self.n_changes_, self.last_change_ = test.n_rises, test.found_at
 
     def __getattr__(self, name: str) -> Any:
-        if name in MONITORED:
+        if name in type(self)._fitted:
             raise NotFittedError("This RiskMonitor has seen no losses: call update first.")
         raise AttributeError(f"'RiskMonitor' object has no attribute {name!r}")
 
@@ -506,7 +500,7 @@ def path(losses: Floats, delta: float, horizon: int = 0) -> tuple[Floats, Floats
 
 def fewest_losses(delta):
     """The least number of losses for which the bound may be below 1: n λ > ln(1/δ)."""
-    return math.floor(read_delta(delta) / HEAVIEST) + 1
+    return math.floor(read_delta(delta) / LARGEST_LOSS_WEIGHT) + 1
 
 
 def read_losses(losses: ArrayLike) -> Floats:

@@ -11,9 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 
-#: Numbers in a block of rows that is centered at a time.
-BLOCK = 1 << 21
-
 
 def probabilities(theta: Floats, offsets: Ints) -> tuple[Floats, Floats]:
     """Softmax (N,) of the scores of each round, and the logarithms (N,) of the same."""
@@ -35,21 +32,14 @@ class Point(NamedTuple):
 
 
 class Likelihood:
-    """``Σ_t c_t (−ln p_w(chosen item of t)) + ½ Σ_j r_j w_j²`` with c that sums to 1.
+    """``Σ_t c_t (−ln p_w(chosen item of t)) + ½ Σ_j r_j w_j²`` with c = `share` that sums to 1.
 
-    Parameters
-    ----------
-    Z : {ndarray, CSR matrix} of shape (N, p)
-        Items, round by round.
-    offsets : ndarray of shape (n + 1,)
-        Round t has the rows ``offsets[t]:offsets[t + 1]``.
-    chosen : ndarray of shape (n,)
-        Rows of the chosen items.
-    share : ndarray of shape (n,)
-        c.
-    ridge : ndarray of shape (p,)
-        r.
+    Round t has the rows ``offsets[t]:offsets[t + 1]`` of Z (N, p), `chosen` is one of them, and r
+    (p,) is the `ridge`.
     """
+
+    #: Numbers in a block of rows that is centered at a time.
+    numbers_per_block = 1 << 21
 
     def __init__(
         self, Z: Matrix, offsets: Ints, chosen: Ints, share: Floats, ridge: Floats
@@ -57,7 +47,7 @@ class Likelihood:
         self.Z, self.offsets, self.chosen, self.share = Z, offsets, chosen, share
         self.ridge, self.lengths = ridge, np.diff(offsets)
         self.spread = np.repeat(share, self.lengths)
-        most = max(BLOCK // max(Z.shape[1], 1), 1)
+        most = max(self.numbers_per_block // max(Z.shape[1], 1), 1)
         last = np.unique(np.searchsorted(offsets, np.arange(most, offsets[-1], most), "right") - 1)
         self._cuts = np.unique(np.concatenate([[0], last, [len(share)]]))
 
@@ -73,7 +63,7 @@ class Likelihood:
 
     def means(self, proba: Floats) -> Matrix:
         """Mean items (n, p) of the rounds, CSR if Z is."""
-        return _rows_of(proba, self.offsets) @ self.Z
+        return round_matrix(proba, self.offsets) @ self.Z
 
     def hessian(self, proba: Floats) -> Floats:
         """Second derivatives (p, p): ``Σ_t c_t Z_tᵀ(diag(p_t) − p_t p_tᵀ) Z_t + diag(r)``."""
@@ -104,30 +94,22 @@ class Likelihood:
             rows = slice(self.offsets[first], self.offsets[last])
             local = self.offsets[first : last + 1] - self.offsets[first]
             block = self.Z[rows].toarray() if sparse.issparse(self.Z) else self.Z[rows]
-            means = _rows_of(proba[rows], local) @ block
+            means = round_matrix(proba[rows], local) @ block
             yield rows, block - np.repeat(means, np.diff(local), axis=0)
 
 
-def _rows_of(numbers: Floats, offsets: Ints) -> sparse.csr_matrix:
+def round_matrix(numbers: Floats, offsets: Ints) -> sparse.csr_matrix:
     """(n, N): row t has the numbers of round t, at their places."""
     shape = (len(offsets) - 1, len(numbers))
     return sparse.csr_matrix((numbers, np.arange(len(numbers)), offsets), shape=shape)
 
 
-#: Iterations in which the decrement is small and no optimum is proven, before it is doubted.
-PATIENCE = 4
-
-
 class Solution(NamedTuple):
-    """The last point of Newton's method.
-
-    `gap` bounds the objective less its least value; `root` (p, r) has ``R Rᵀ`` for the inverse of
-    the Hessian, NaN if it was not found.
-    """
+    """The last point of Newton's method."""
 
     point: Point
-    gap: float
-    root: Floats
+    gap: float  # a bound on the objective less its least value
+    root: Floats  # R (p, r), R Rᵀ the inverse of the Hessian, or NaN
     n_iter: int
 
 
@@ -168,10 +150,13 @@ def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
     return inverse if basis is None else basis @ inverse
 
 
-def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Solution:
+def newton(
+    likelihood: Likelihood, basis: Floats | None, learner: Any, max_doubts: int = 4
+) -> Solution:
     """Damped Newton steps from 0 until the gap is at most `tol`, and one step more.
 
-    That one squares the remaining error, so the weights are exact to many digits too.
+    That one squares the remaining error, so the weights are exact to many digits too. Iterations
+    are doubtful if the decrement is small and no optimum is proven.
     """
     p = likelihood.Z.shape[1]
     point, root = likelihood.point(np.zeros(p)), np.full((p, 1), np.nan)
@@ -190,7 +175,7 @@ def newton(likelihood: Likelihood, basis: Floats | None, learner: Any) -> Soluti
         if learner.verbose:
             print(f"iteration {n}: objective {point.value:.8g}, gap {gap:.3g}")
         proven, doubts = proven + (gap <= tol), doubts + (gap > tol >= 0.5 * decrement**2)
-        if proven > 1 or gap <= 1e-8 * tol or doubts > PATIENCE or n == learner.max_iter:
+        if proven > 1 or gap <= 1e-8 * tol or doubts > max_doubts or n == learner.max_iter:
             break
         point = _step(likelihood, point, -root @ inner, decrement)
     return Solution(point, gap, root, n)
@@ -213,10 +198,6 @@ def _step(likelihood, point, direction, decrement):
     return likelihood.point(point.weights + safe * direction)
 
 
-#: Seconds that the search for such weights may take.
-SECONDS = 20.0
-
-
 def chosen_margins(likelihood: Likelihood) -> Matrix:
     """``z_chosen − z_i`` of all items that were not chosen, (N − n, p)."""
     others = np.ones(likelihood.Z.shape[0], dtype=bool)
@@ -225,12 +206,14 @@ def chosen_margins(likelihood: Likelihood) -> Matrix:
     return likelihood.Z[rows] - likelihood.Z[others]
 
 
-def separating_direction(margins: Matrix, weights: Floats) -> Floats | None:
+def separating_direction(
+    margins: Matrix, weights: Floats, max_seconds: float = 20.0
+) -> Floats | None:
     """Weights v (p,) with ``vᵀ(z_chosen − z_i) ≥ 0`` for all items, and > 0 for some; None if none.
 
-    Along them the likelihood rises without end (Albert and Anderson 1984). The given weights are
-    tried first. Then it is a linear program: the largest sum of the margins, for v in a box, is 0
-    if there is no such v. None also if it takes longer than `SECONDS`.
+    Along them the likelihood rises without end (Albert and Anderson 1984). `weights` are tried
+    first. Then it is a linear program: the largest sum of the margins, for v in a box, is 0 if
+    there is no such v. None also if it takes longer than `max_seconds`.
     """
     n = margins.shape[0]
     if n == 0:
@@ -238,7 +221,8 @@ def separating_direction(margins: Matrix, weights: Floats) -> Floats | None:
     if (margins @ weights > 0.0).all():
         return weights
     sums, zero = np.asarray(margins.mean(axis=0)).ravel(), np.zeros(n)
-    solution = linprog(-sums, -margins, zero, bounds=(-1.0, 1.0), options={"time_limit": SECONDS})
+    options = {"time_limit": max_seconds}
+    solution = linprog(-sums, -margins, zero, bounds=(-1.0, 1.0), options=options)
     if solution.x is None:
         return None
     reached = margins @ solution.x
@@ -250,16 +234,9 @@ def separating_features(margins: Matrix, direction: Floats) -> Ints:
     margins, size = sparse.csc_matrix(margins), np.abs(direction)
     low, high = margins.min(axis=0).toarray()[0], margins.max(axis=0).toarray()[0]
     indices = np.flatnonzero((low >= 0.0) != (high <= 0.0))
-    return (
-        indices if len(indices) else np.argsort(-size)[: np.count_nonzero(size > 1e-6 * size.max())]
-    )
-
-
-#: Deviations within rounds that are smaller, as a share of the largest entry, are rounding.
-ROUNDING = 1e-13
-
-#: Eigenvalues of the correlations within rounds below this are 0: collinear features.
-COLLINEAR = 1e-12
+    if len(indices):
+        return indices
+    return np.argsort(-size)[: np.count_nonzero(size > 1e-6 * size.max())]
 
 
 def scaled_items(X: Matrix, offsets: Ints, share: Floats) -> tuple[Matrix, Floats, Array]:
@@ -273,7 +250,7 @@ def scaled_items(X: Matrix, offsets: Ints, share: Floats) -> tuple[Matrix, Float
     find = _sparse_squares if sparse.issparse(X) else _dense_squares
     Z, squares = find(X, offsets, share / np.diff(offsets), unit)
     deviation = np.sqrt(squares)
-    constant = deviation <= ROUNDING
+    constant = deviation <= 1e-13  # of the largest entry: rounding
     scale = np.where(constant, 1.0, deviation)
     factor = np.where(constant, 0.0, 1.0 / scale)
     if sparse.issparse(Z):
@@ -326,7 +303,7 @@ def identified(likelihood: Likelihood) -> tuple[Floats | None, int, Array]:
     """
     lengths = likelihood.lengths
     values, vectors = eigh(likelihood.hessian(np.repeat(1.0 / lengths, lengths)))
-    zero = values <= max(COLLINEAR * values[-1], 0.0)
+    zero = values <= max(1e-12 * values[-1], 0.0)
     unknown = (vectors[:, zero] ** 2).sum(axis=1) > 1e-12
     return vectors[:, ~zero] if zero.any() else None, int((~zero).sum()), unknown
 

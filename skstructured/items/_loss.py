@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, by_length
 from skstructured.extend._types import Floats, Ints, Seed
 from skstructured.extend.decoder import Decoder
@@ -14,23 +13,12 @@ from skstructured.losses.oracles import find_oracle
 from skstructured.sequences._ragged import RoundLoss
 
 
-@inherit_parameters(FenchelYoung, RoundLoss)
 class ItemLoss(RoundLoss):
     r"""The loss ``c E_y (Ω*(θ) + Ω(y) − <θ, y>)`` of rounds with any number of items.
 
     Truths may be means of vertices: E is over outputs y with that mean. For shares of items and
     `Shannon` it is c times the cross-entropy. Sizes are numbers of items, or of pairs if outputs
     are assignments.
-
-    Parameters
-    ----------
-    {FenchelYoung: space, regularizer, scale, constants}
-    {RoundLoss: sizes, stretch}
-
-    References
-    ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), sections 2–4; McFadden (1974); Cao, Qin, Liu, Tsai, Li
-    (2007), "Learning to rank: from pairwise approach to listwise approach".
     """
 
     def of(self, dim: int) -> FenchelYoung:
@@ -96,16 +84,13 @@ class EachLength:
         self.decoder, self.by_scores = decoder, decoder.by_scores
 
     def most_likely(self, theta: Any, mu: Any, loss: ItemLoss) -> Any:
-        """See `Decoder`."""
         play = self.decoder.most_likely
         return by_length(lambda m, rows, means: play(rows, means, loss.of(m)), theta, mu)
 
     def decode(self, theta: Any, mu: Any, loss: ItemLoss, random_state: Seed = None) -> Any:
-        """See `Decoder`."""
         play, rng = self.decoder.decode, check_random_state(random_state)
         return by_length(lambda m, rows, means: play(rows, means, loss.of(m), rng), theta, mu)
 
     def expected_loss(self, theta: Any, mu: Any, V: Any, loss: ItemLoss) -> Floats:
-        """See `Decoder`."""
-        find: Any = self.decoder.expected_loss
-        return by_length(lambda m, *rows: find(*rows, loss.of(m)), theta, mu, V)
+        rule: Any = self.decoder.expected_loss
+        return by_length(lambda m, *rows: rule(*rows, loss.of(m)), theta, mu, V)

@@ -1,6 +1,7 @@
 """What a linear learner of items learns: one weight for each of their features."""
 
 import math
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -20,25 +21,17 @@ from skstructured.optimizers.step_mixture import RelativeStep
 from skstructured.sequences._model import add_position, add_scaled, gather_sparse, row_product
 from skstructured.sequences._ragged import RoundKind
 
+#: Items of a round, at most, whose products are all computed.
+MAX_COMPARED_ITEMS = 64
+
+
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
 #: centered in each round, because a number added to all scores changes nothing.
-INTERCEPT, CENTERED = range(len(LoopOption), len(LoopOption) + 2)
-
-#: Items of a round, at most, whose products are all computed.
-TOGETHER = 64
-
-#: Numbers of scratch that a bound takes, besides a row.
-SCRATCH = 2 * TOGETHER * TOGETHER
-
-#: Items that differ by less than this share of the features that differ are the same.
-EQUAL = 1e-13
-
-#: Behind all columns.
-LAST = np.iinfo(np.int64).max
+ItemOption = IntEnum("ItemOption", "INTERCEPT CENTERED", start=len(LoopOption))
 
 
 @kernel
-def rows_of(data, width, first, M):
+def item_matrix(data, width, first, M):
     """The M dense rows from `first`, as a matrix."""
     return data[first * width : (first + M) * width].reshape((M, width))
 
@@ -49,6 +42,7 @@ def less_first(data, width, places, offsets, out):
 
     Features that all items share are then exactly 0, however large they are.
     """
+    rounding = 1e-13  # of the features that differ
     for r in range(offsets.shape[0] - 1):
         first = data[places[offsets[r]] * width :]
         for m in range(offsets[r], offsets[r + 1]):
@@ -58,21 +52,21 @@ def less_first(data, width, places, offsets, out):
                 out[m, j] = difference
                 apart += difference * difference
                 size += row[j] * row[j]
-            if apart <= EQUAL * EQUAL * size:
+            if apart <= rounding * rounding * size:
                 size = 0.0  # without shared features
                 for j in range(width):
                     size += row[j] * row[j] if out[m, j] != 0.0 else 0.0
-                if apart <= EQUAL * EQUAL * size:
+                if apart <= rounding * rounding * size:
                     clear(out[m])
 
 
 @kernel
 def sparse_distance(data, indices, indptr, row, other):
     """‖x − z‖² of two CSR rows, whose columns are sorted: features that both have leave nothing."""
-    s, t, total = indptr[row], indptr[other], 0.0
+    s, t, total, behind = indptr[row], indptr[other], 0.0, np.iinfo(np.int64).max
     while s < indptr[row + 1] or t < indptr[other + 1]:
-        left = indices[s] if s < indptr[row + 1] else LAST
-        right = indices[t] if t < indptr[other + 1] else LAST
+        left = indices[s] if s < indptr[row + 1] else behind
+        right = indices[t] if t < indptr[other + 1] else behind
         difference = data[s] if left <= right else 0.0
         difference -= data[t] if right <= left else 0.0
         total += difference * difference
@@ -82,13 +76,13 @@ def sparse_distance(data, indices, indptr, row, other):
 
 
 @kernel
-def _products(data, indices, indptr, width, first, M, centered, K):
+def item_products(data, indices, indptr, width, first, M, centered, K):
     """K (M, M) = XXᵀ of the items; −½ their squared distances if CSR rows are `centered`.
 
     Both are the same when they are centered, but distances are exact when items are far from 0.
     """
     if indptr.shape[0] == 0:
-        X = rows_of(data, width, first, M)
+        X = item_matrix(data, width, first, M)
         np.dot(X, X.T, K)
         return
     for a in range(M):
@@ -102,7 +96,7 @@ def _products(data, indices, indptr, width, first, M, centered, K):
 
 
 @kernel
-def _center(K, M, means):
+def center_products(K, M, means):
     """K ← (I − J) K (I − J), J the mean over the items."""
     total = 0.0
     for a in range(M):
@@ -133,7 +127,7 @@ def _square(K, M, L):
 
 
 @kernel
-def _spread(data, indices, indptr, width, first, M, intercept, centered, mean):
+def total_squares(data, indices, indptr, width, first, M, intercept, centered, mean):
     """``Σ‖x_i‖²``; if `centered`, of dense rows less ``M‖x̄‖²``, CSR ones by the first."""
     total, apart = 0.0, 0.0
     for m in range(M):
@@ -143,7 +137,7 @@ def _spread(data, indices, indptr, width, first, M, intercept, centered, mean):
     if centered > 0 and indptr.shape[0] > 0:
         return min(total, apart)
     if centered > 0:
-        X, off = rows_of(data, width, first, M), 0.0
+        X, off = item_matrix(data, width, first, M), 0.0
         mean[0] = 0.0
         for m in range(M):
             add_scaled(mean, 0, 1.0 / M, X, m)
@@ -157,13 +151,13 @@ def _spread(data, indices, indptr, width, first, M, intercept, centered, mean):
 def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centered, both, mean):
     """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean if they are `centered`.
 
-    0 if rows are the same. For at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K their products, which
-    is at most ``M^{1/8}`` too large; for more, the trace. Dense rows are those of `less_first`.
+    0 if rows are the same. For at most 64 items ``(tr K⁸)^{1/8}``, K their products, which is at
+    most ``M^{1/8}`` too large; for more, the trace. Dense rows are those of `less_first`.
     """
-    if M > TOGETHER:
-        return _spread(data, indices, indptr, width, first, M, intercept, centered, mean)
+    if M > MAX_COMPARED_ITEMS:
+        return total_squares(data, indices, indptr, width, first, M, intercept, centered, mean)
     K, L = both[0, : M * M].reshape((M, M)), both[1, : M * M].reshape((M, M))
-    _products(data, indices, indptr, width, first, M, centered, K)
+    item_products(data, indices, indptr, width, first, M, centered, K)
     largest = 0.0
     for a in range(M):
         for b in range(M):
@@ -175,7 +169,7 @@ def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, center
         for b in range(M):
             K[a, b] /= largest
     if centered > 0:
-        _center(K, M, L[0])
+        center_products(K, M, L[0])
     _square(K, M, L)
     trace = _square(L, M, K)
     power = 4.0
@@ -202,17 +196,17 @@ def prepare_items(data, indices, indptr, width, first, M, Theta, options, terms,
 
     `terms` are D² and 1/λ of the round, which `λ_max(XXᵀ)` is multiplied by.
     """
-    intercept, centered = options[INTERCEPT], options[CENTERED]
-    both = room[:SCRATCH].reshape((2, TOGETHER * TOGETHER))
-    mean = room[SCRATCH:].reshape((1, room.shape[0] - SCRATCH))
+    intercept, centered = options[ItemOption.INTERCEPT], options[ItemOption.CENTERED]
+    squares = MAX_COMPARED_ITEMS * MAX_COMPARED_ITEMS
+    both, mean = room[: 2 * squares].reshape((2, squares)), room[2 * squares :].reshape((1, -1))
     place = (data, indices, indptr, width, first, M, intercept)
     largest = largest_eigenvalue(*place, centered, both, mean)
     bounds[0], bounds[1] = largest * terms[0], largest * terms[1]
     dense = indptr.shape[0] == 0
     if dense and raw.shape[1] == Theta.shape[1]:
-        np.dot(rows_of(data, width, first, M), Theta[:width], raw[:M])
+        np.dot(item_matrix(data, width, first, M), Theta[:width], raw[:M])
     elif dense:
-        score_columns(rows_of(data, width, first, M), Theta, raw)
+        score_columns(item_matrix(data, width, first, M), Theta, raw)
     for m in range(M):
         if not dense:
             clear(raw[m])
@@ -231,11 +225,11 @@ def gather_items(data, indices, indptr, width, first, g, options, slot, touched,
         for t in range(count):
             slot[touched[t]] = -1
     else:
-        np.dot(rows_of(data, width, first, M).T, g, G[:width])
+        np.dot(item_matrix(data, width, first, M).T, g, G[:width])
         for j in range(width):
             touched[j] = j
         count = width
-    if options[INTERCEPT] > 0:
+    if options[ItemOption.INTERCEPT] > 0:
         touched[count] = width
         clear(G[count])
         for m in range(M):
@@ -266,38 +260,32 @@ class ItemRounds(RoundKind):
         vars(self).update(renamed(state))
 
     def new_scale(self, learner: Any) -> Any:
-        """See `RoundKind`."""
         centered = learner._intercept or self.centered
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         scale = scale_of(learner, columns, centered)
         return scale if self.steps is None else scale.without_edges()  # steps are indicators
 
     def constants(self, model: Any) -> tuple[Floats, Ints]:
-        """See `RoundKind`."""
         _, regularizer, oracle = model.loss._terms()
-        options = np.zeros(CENTERED + 1, np.int64)
+        options = np.zeros(ItemOption.CENTERED + 1, np.int64)
         options[[LoopOption.DIM, LoopOption.INNER, LoopOption.FRESH]] = 1, 1, oracle.iterative
-        options[LoopOption.ROOM], options[INTERCEPT] = SCRATCH + model.width, model.intercept
-        options[CENTERED] = self.centered
+        options[LoopOption.ROOM] = 2 * MAX_COMPARED_ITEMS**2 + model.width
+        options[[ItemOption.INTERCEPT, ItemOption.CENTERED]] = model.intercept, self.centered
         return regularizer.kernel_params(), options
 
     def kernels(self, loss: Any) -> Any:
-        """See `RoundKind`."""
         return loss.kernel, prepare_items, gather_items
 
     def numbers(self, model: Any, record: int) -> int:
-        """See `RoundKind`."""
         return 0 if self.steps is None else model.width
 
     def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        """See `RoundKind`."""
         rows, places = super().rows(batch, block)
         return (rows, places) if self.steps is None else self.steps.rows(rows, places)
 
     def counted(
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
     ) -> Counted:
-        """See `RoundKind`."""
         scale.offsets = offsets
         pending = super().counted(scale, rows, places, weight, offsets)
         ready = pending.rows
@@ -308,24 +296,21 @@ class ItemRounds(RoundKind):
         return pending._replace(rows=Rows.from_array(out), places=np.arange(len(places)))
 
     def terms(self, loss: Any, truth: Ragged, by_ratio: bool) -> tuple[Floats, Floats, Ints]:
-        """See `RoundKind`; gradients grow with √M D, C²/λ with M/λ."""
+        """Gradients grow with √M D, C²/λ with M/λ."""
         lengths = truth.lengths
         spread, flat, sizes = loss.sizes_of(lengths).T
         reach = lengths * flat if by_ratio else np.sqrt(lengths * spread)
         return loss.omegas(truth), np.column_stack([spread, flat, reach]), sizes.astype(np.int64)
 
     def played(self, loss: Any, truth: Ragged, results: tuple[Floats, ...]) -> tuple[Any, ...]:
-        """See `RoundKind`."""
         return Ragged(results[0], truth.offsets), truth
 
     def weights(self, model: Any, W: Floats) -> Floats:
-        """See `RoundKind`."""
         if model.intercept or not model.scale.centered:
             return model.scale.fold(W)
         return model.scale.fold(np.hstack([W, [[0.0]]]))[:, :-1]
 
     def scores(self, model: Any, batch: Batch, W: Floats) -> Any:
-        """``XW``, of the items of every round."""
         rows, w, width = batch.rows, W[0], model.width
         row_blocks = [rows] if self.steps is None else self.steps.blocks(rows)
         theta = np.concatenate(

@@ -129,7 +129,7 @@ class ItemLearner(OnlineEstimator):
             NaN or inf in X, and invalid outputs. The fitted state is then unchanged.
         """
         items = self._items(X, qid, available)
-        weight = items.of_rounds(sample_weight, "sample_weight")
+        weight = items.round_weights(sample_weight)
         self._fit(items, self._targets(items, y), weight)
         self._last_round = None
         return self
@@ -150,12 +150,7 @@ class ItemLearner(OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items, as for `fit`.
-        y : array-like
-            Outputs, in the form of X.
-        qid, available, sample_weight
+        X, y, qid, available, sample_weight
             As for `fit`.
 
         Returns
@@ -169,17 +164,14 @@ class ItemLearner(OnlineEstimator):
         """
         self._check_stream(False)
         items = self._items(X, qid, available)
-        weight = items.of_rounds(sample_weight, "sample_weight")
+        weight = items.round_weights(sample_weight)
         self._warn_of_split(items)
         self._partial_fit(items, self._targets(items, y), None, weight)
         self._last_round = (items.qid[-1], len(items) > 1) if items.flat else None
         return self
 
     def _warn_of_split(self, items: Items) -> None:
-        """Warn if the first round has the name of the last one that was learned.
-
-        Calls with one round each may all use the same name.
-        """
+        """Warn if the first round is named as the last one, unless calls have one round each."""
         name, several = self._last_round or (None, False)
         if items.flat and items.qid[0] == name and (several or len(items) > 1):
             warnings.warn(
@@ -211,10 +203,7 @@ class ItemLearner(OnlineEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items, as for `fit`.
-        qid, available
+        X, qid, available
             As for `fit`. Scores of single items do not depend on their rounds: rows need no `qid`.
 
         Returns

@@ -14,15 +14,9 @@ from skstructured._base.validation import LARGEST_GRADE, check_lengths, floats_o
 from skstructured.extend._types import Array, Floats, Ints
 
 #: What X may be, for errors.
-FORMS = (
+ITEM_FORMS = (
     "X must be rows of items (N, p) with qid (N,), the round of each row; or a list of matrices "
     "(m, p), one per round; or an array (n, m, p)"
-)
-
-#: How searches pass qid on, for errors.
-ROUTING = (
-    "Grid searches pass it after sklearn.set_config(enable_metadata_routing=True), to estimators "
-    "with set_fit_request(qid=True) and set_score_request(qid=True)."
 )
 
 
@@ -34,29 +28,10 @@ def values_of(numbers: Any) -> Any:
 class Items(Ragged):
     """Rounds of items, stacked: those of a round stand together, in the order they were given in.
 
-    Rounds are in the order of their first items. Items that are not available are left out.
-
-    Parameters
-    ----------
-    values : {ndarray, data frame, sparse matrix} of N rows
-        All items that were given.
-    codes : ndarray of shape (N,)
-        Round of each, from 0, in the order of their first items.
-    qid : ndarray of shape (n,)
-        Names of the rounds; their numbers if they have no names.
-    flat : bool
-        Whether rows came with qid, and not as one matrix per round.
-    available : ndarray of shape (N,) or None
-        Which items there are.
-
-    Attributes
-    ----------
-    values : {ndarray, data frame, sparse matrix} of N' rows
-        The items that are available, round by round.
-    offsets : ndarray of shape (n + 1,)
-        Round i has the rows ``offsets[i]:offsets[i + 1]`` of `values`.
-    indices : ndarray of shape (N',)
-        Index of each of these rows among the N.
+    Rounds are in the order of their first items. Items that are not available are left out: of N
+    rows with their rounds `codes`, ``values[offsets[i]:offsets[i + 1]]`` are those of round i, and
+    `indices` (N',) are their places among the N. `qid` (n,) are the names of the rounds. Rows are
+    `flat` if they came with qid, and not as one matrix per round.
     """
 
     def __init__(
@@ -112,14 +87,14 @@ class Items(Ragged):
                 )
         return np.concatenate(arrays)
 
-    def of_rounds(self, numbers: Any, name: str) -> Any:
-        """Numbers of rounds (n,); with qid also one per row (N,), the same within a round."""
-        if numbers is None or not self.flat or _num_samples(numbers) != self.n_given:
-            return numbers
-        flat = column_or_1d(numbers, warn=True)[self.indices]
+    def round_weights(self, sample_weight: Any) -> Any:
+        """Weights of rounds (n,); with qid also one per row (N,), the same within a round."""
+        if sample_weight is None or not self.flat or _num_samples(sample_weight) != self.n_given:
+            return sample_weight
+        flat = column_or_1d(sample_weight, warn=True)[self.indices]
         first = flat[self.offsets[:-1]]
         if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
-            raise ValueError(f"{name} must be the same for all items of a round.")
+            raise ValueError("sample_weight must be the same for all items of a round.")
         return first
 
     def unstacked(self, numbers: Array, hidden: Any = np.nan) -> Any:
@@ -139,35 +114,22 @@ class Items(Ragged):
 
 
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
-    """`Items` of the user's input; values are not checked.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (N, p), list of n matrices (m, p), \
-            array of shape (n, m, p), or Items
-        Items.
-    qid : array-like of shape (N,) or None, default=None
-        Round of each row of X, in any order; None for one matrix per round.
-    available : array-like of bool or None, default=None
-        Which items there are, in the form of X: (N,), or one array (m,) per round. None is all.
-
-    Raises
-    ------
-    ValueError
-        For an X of neither form, a qid that is missing, of another length, or has gaps, and rounds
-        that have no item.
-    """
+    """`Items` of the user's input; values are not checked."""
     if isinstance(X, Items):
         return X
     if qid is not None:
         return _of_rows(X, qid, available)
     if sparse.issparse(X) or hasattr(X, "columns") or (hasattr(X, "ndim") and X.ndim == 2):
-        raise ValueError(f"{FORMS}: qid is missing. {ROUTING}")
+        raise ValueError(
+            f"{ITEM_FORMS}: qid is missing. Grid searches pass it after "
+            "sklearn.set_config(enable_metadata_routing=True), to estimators with "
+            "set_fit_request(qid=True) and set_score_request(qid=True)."
+        )
     try:
         stacked = _stacked(X)
     except ValueError as error:  # about sequences
         reason = str(error).replace("sequence", "round").replace("Sequence", "Round")
-        raise ValueError(f"{FORMS}. {reason}") from None
+        raise ValueError(f"{ITEM_FORMS}. {reason}") from None
     n = len(stacked)
     codes = np.repeat(np.arange(n), stacked.lengths)
     hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
@@ -184,7 +146,7 @@ def _stacked(X: Any) -> Ragged:
 
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
-        raise ValueError(f"{FORMS}: qid is only supported for rows of items.")
+        raise ValueError(f"{ITEM_FORMS}: qid is only supported for rows of items.")
     round_ids, n = np.ravel(qid), _num_samples(X)
     if len(round_ids) != n or n == 0:
         are_sizes = round_ids.dtype.kind in "iu" and round_ids.sum() == n > 0
@@ -261,10 +223,10 @@ def shares_of(items: Items, y: Any) -> Ragged:
 def ranks_of(items: Items, y: Any) -> Ragged:
     """Ranks of grades in their rounds, m = best; ties have the mean of their ranks."""
     grades = check_numbers("y", items.stacked(y))
-    return Ragged(mean_ranks(grades, items.offsets), items.offsets)
+    return Ragged(ranks_within_rounds(grades, items.offsets), items.offsets)
 
 
-def mean_ranks(numbers: Floats, offsets: Ints, method: Any = "average") -> Floats:
+def ranks_within_rounds(numbers: Floats, offsets: Ints, method: Any = "average") -> Floats:
     """Ranks (N,) of numbers in their rounds, 1 the least; ties have the mean of their ranks.
 
     The method "ordinal" ranks ties in the order they are in.

@@ -34,24 +34,13 @@ class TiedRanks(Permutahedron):
 
 
 class OverItems(OutputSpace):
-    """Outputs of rounds that have a number of items each; one vector of weights scores all.
+    """Outputs of rounds that have a number of items each; users see 0/1 vectors.
 
-    Users see 0/1 vectors.
-
-    Parameters
-    ----------
-    space : OutputSpace
-        The space, over any number of items.
-
-    Attributes
-    ----------
-    dim_ : int
-        1: how many weights a feature has.
-    first_ : int
-        How many items the first round has.
+    `space` is that over any number of items. One vector of weights scores all.
     """
 
     dim_ = 1
+    #: How many items the first round has.
     first_ = 2
 
     def __init__(self, space: OutputSpace) -> None:
@@ -137,7 +126,6 @@ class ChosenItem(OverItems):
     has_probabilities = True
 
     def vertex(self, dim: int) -> Floats:
-        """See `OverItems`."""
         return np.eye(1, dim)
 
     def targets(self, items: Items, y: Any) -> Ragged:
@@ -145,7 +133,7 @@ class ChosenItem(OverItems):
         return chosen_of(items, y)
 
     def outputs(self, items: Items, V: Ragged) -> Any:
-        """See `OverItems`; places for rounds in a list."""
+        """Marks, or places for rounds in a list."""
         marks = super().outputs(items, V)
         return marks if items.flat else np.array([int(np.argmax(vertex)) for vertex in marks])
 
@@ -154,7 +142,6 @@ class OrderedItems(OverItems):
     """An order of the items of each round; users see ranks."""
 
     def vertex(self, dim: int) -> Floats:
-        """See `OverItems`."""
         return np.arange(dim, 0, -1.0)[None]
 
     def targets(self, items: Items, y: Any) -> Ragged:
@@ -168,13 +155,13 @@ class PairedItems(OverItems):
     has_probabilities = True
 
     def read(self, X: Any, qid: Given, available: Any) -> Items:
-        """See `OverItems`; pairs (m, m, p) become rows (m², p)."""
+        """Pairs (m, m, p) become rows (m², p)."""
         if isinstance(X, list) or (not hasattr(X, "columns") and np.ndim(X) == 4):
             X = [np.reshape(x, (-1, np.shape(x)[-1])) if np.ndim(x) == 3 else x for x in X]
         return super().read(X, qid, available)
 
     def targets(self, items: Items, y: Any) -> Ragged:
-        """See `OverItems`; y has one array (m,) for each round in a list."""
+        """Marks of pairs; y has one array (m,) for each round in a list."""
         sides = np.sqrt(items.lengths).astype(np.int64)
         wrong = np.flatnonzero((sides < 2) | (sides**2 != items.lengths))
         if len(wrong):
@@ -193,7 +180,7 @@ class PairedItems(OverItems):
         return Ragged(np.concatenate(vertices), items.offsets)
 
     def outputs(self, items: Items, V: Ragged) -> Any:
-        """See `OverItems`; partners for rounds in a list."""
+        """Marks, or partners for rounds in a list."""
         marks = super().outputs(items, V)
         if items.flat:
             return marks
@@ -211,17 +198,14 @@ class OrderedClasses(OverItems):
         )
 
 
-#: How rounds are read, by the space over their items; as 0/1 vectors for others.
-ITEM_SPACES = {
-    Simplex: ChosenItem,
-    Hypercube: MarkedItems,
-    Permutahedron: OrderedItems,
-    OrdinalChain: OrderedClasses,
-}
-
-
 def over_items(space: OutputSpace) -> OverItems:
     """The space over rounds of items of a space over any number of them."""
     default = PairedItems if space.over_pairs else OverItems
-    kind = next((kind for of, kind in ITEM_SPACES.items() if isinstance(space, of)), default)
-    return kind(TiedRanks() if type(space) is Permutahedron else space)
+    readers = {
+        Simplex: ChosenItem,
+        Hypercube: MarkedItems,
+        Permutahedron: OrderedItems,
+        OrdinalChain: OrderedClasses,
+    }
+    reader = next((reader for kind, reader in readers.items() if isinstance(space, kind)), default)
+    return reader(TiedRanks() if type(space) is Permutahedron else space)

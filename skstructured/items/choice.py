@@ -22,13 +22,13 @@ from skstructured._base.validation import (
 from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
-from skstructured.extend._types import Array, Floats, Ints, Matrix
+from skstructured.extend._types import Array, Ints, Matrix
 from skstructured.items._choice_fit import fit, probabilities
 from skstructured.items._choice_report import ChoiceSummary
-from skstructured.items._reading import Items, chosen_of, mean_ranks, read_items
+from skstructured.items._reading import Items, chosen_of, ranks_within_rounds, read_items
 
 
-def check_entries(matrix: Matrix, items: Items) -> None:
+def check_item_entries(matrix: Matrix, items: Items) -> None:
     """Raise a ValueError that names the first round with NaN, infinity, or too large numbers."""
     values: Any = matrix.data if sparse.issparse(matrix) else matrix
     if (np.abs(values) <= LONGEST_ROW).all():
@@ -42,28 +42,9 @@ def check_entries(matrix: Matrix, items: Items) -> None:
     )
 
 
-def places_of(items: Items, rows: Ints) -> Ints:
-    """Rows (n,) of available items, one per round, as y has them: 0/1 per item, or places."""
-    if not items.flat:
-        return items.places_in_rounds[rows]
-    return items.unstacked(np.isin(np.arange(len(items.indices)), rows).astype(np.int64), 0)
-
-
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of equal ones."""
-    return np.flatnonzero(mean_ranks(-numbers, offsets, "ordinal") == 1.0)
-
-
-def weights_of(items: Items, sample_weight: Any) -> Floats:
-    """Weights (n,) of rounds."""
-    return check_weights(items.of_rounds(sample_weight, "sample_weight"), items.qid, len(items))
-
-
-#: Most features: Newton's method stores matrices of p² numbers.
-MOST_FEATURES = 10_000
-
-#: Metadata that methods request by themselves: no `set_fit_request` is needed.
-REQUESTED = {"qid": True, "available": True}
+    return np.flatnonzero(ranks_within_rounds(-numbers, offsets, "ordinal") == 1.0)
 
 
 @parameters
@@ -194,12 +175,13 @@ class ConditionalLogit(BaseEstimator):
         "Replace string columns by an indicator per value but one, which is the reference: "
         "pandas.get_dummies(X, drop_first=True, dtype=float)."
     )
-    __metadata_request__fit = REQUESTED
-    __metadata_request__score = REQUESTED
-    __metadata_request__predict = REQUESTED
-    __metadata_request__predict_proba = REQUESTED
-    __metadata_request__predict_log_proba = REQUESTED
-    __metadata_request__decision_function = REQUESTED
+    #: Newton's method stores matrices of p² numbers.
+    _max_features = 10_000
+    #: Metadata that methods request by themselves: no `set_fit_request` is needed.
+    _requested = {"qid": True, "available": True}
+    __metadata_request__fit = __metadata_request__score = _requested
+    __metadata_request__predict = __metadata_request__decision_function = _requested
+    __metadata_request__predict_proba = __metadata_request__predict_log_proba = _requested
 
     def fit(
         self,
@@ -255,12 +237,12 @@ class ConditionalLogit(BaseEstimator):
 
     def _fit(self, X, y, qid, available, sample_weight):
         items, matrix = self._read(X, qid, available, reset=True)
-        if matrix.shape[1] > MOST_FEATURES:
+        if matrix.shape[1] > self._max_features:
             raise ValueError(
-                f"X must have at most {MOST_FEATURES} features, because standard errors need a "
-                f"matrix of p² numbers; got {matrix.shape[1]}. Use ItemStructuredPredictor."
+                f"X must have at most {self._max_features} features, because standard errors need "
+                f"a matrix of p² numbers; got {matrix.shape[1]}. Use ItemStructuredPredictor."
             )
-        weight = weights_of(items, sample_weight)
+        weight = check_weights(items.round_weights(sample_weight), items.qid, len(items))
         is_kept = weight > 0.0
         rows = np.repeat(is_kept, items.lengths)
         offsets = np.append(0, np.cumsum(items.lengths[is_kept]))
@@ -273,7 +255,7 @@ class ConditionalLogit(BaseEstimator):
         """Rounds of items, and the features of the available ones as float64 or CSR."""
         items = read_items(X, qid, available)
         matrix = check_features(self, items.values, reset)
-        check_entries(matrix, items)
+        check_item_entries(matrix, items)
         return items, matrix
 
     def _utilities(self, X, qid, available):
@@ -286,12 +268,8 @@ class ConditionalLogit(BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
+        X, qid, available
+            As for `fit`.
 
         Returns
         -------
@@ -302,16 +280,12 @@ class ConditionalLogit(BaseEstimator):
         return items.unstacked(theta)
 
     def predict_proba(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
-        """Probabilities of the items, which sum to 1 in each round; as in `decision_function`.
+        """Probabilities of the items, which sum to 1 in each round.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
+        X, qid, available
+            As for `fit`.
 
         Returns
         -------
@@ -326,12 +300,8 @@ class ConditionalLogit(BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
+        X, qid, available
+            As for `fit`.
 
         Returns
         -------
@@ -346,12 +316,8 @@ class ConditionalLogit(BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
+        X, qid, available
+            As for `fit`.
 
         Returns
         -------
@@ -359,7 +325,10 @@ class ConditionalLogit(BaseEstimator):
             With `qid`, 1 for the most likely item of a round and 0 for others; else its index.
         """
         items, theta = self._utilities(X, qid, available)
-        return places_of(items, first_largest(theta, items.offsets))
+        rows = first_largest(theta, items.offsets)
+        if not items.flat:
+            return items.places_in_rounds[rows]
+        return items.unstacked(np.isin(np.arange(len(items.indices)), rows).astype(np.int64), 0)
 
     def score(
         self,
@@ -373,16 +342,8 @@ class ConditionalLogit(BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
-            Items, as in `fit`.
-        y : array-like of shape (N,) or (n,)
-            Choices, as in `fit`.
-        qid : array-like of shape (N,) or None, default=None
-            Rounds of the rows.
-        available : array-like of bool or None, default=None
-            Which items are available, in the form of X.
-        sample_weight : array-like of shape (n,) or (N,), or None, default=None
-            Weights of rounds, or of rows, the same for all of a round.
+        X, y, qid, available, sample_weight
+            As for `fit`.
 
         Returns
         -------
@@ -391,7 +352,8 @@ class ConditionalLogit(BaseEstimator):
         """
         items, theta = self._utilities(X, qid, available)
         right = chosen_of(items, y).values[first_largest(theta, items.offsets)]
-        return float(np.average(right, weights=weights_of(items, sample_weight)))
+        weight = check_weights(items.round_weights(sample_weight), items.qid, len(items))
+        return float(np.average(right, weights=weight))
 
     def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
         """Weights with standard errors and intervals, log-likelihoods, McFadden's R².

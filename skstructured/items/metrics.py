@@ -80,7 +80,7 @@ def ndcg(
     gains = gains_of(check_numbers("y_true", items.stacked(y_true, "y_true")))
     scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
     values = np.array([_ndcg(gains[rows], scores[rows], k) for rows in items.rounds], dtype=float)
-    defined, weight = ~np.isnan(values), items.of_rounds(sample_weight, "sample_weight")
+    defined, weight = ~np.isnan(values), items.round_weights(sample_weight)
     if weight is not None:
         check_lengths(len(values), len(weight))
     if weighted_mean(defined, weight) == 0.0:

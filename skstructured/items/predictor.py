@@ -114,9 +114,7 @@ class ItemStructuredPredictor(ItemLearner):
     .. [1] McFadden (1974). Conditional logit analysis of qualitative choice behavior. Frontiers in
        Econometrics.
 
-    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Theorems 4.2 and 4.6.
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024), Theorems 4.2 and 4.6; see `FenchelYoung`.
 
     Examples
     --------
@@ -156,10 +154,7 @@ class ItemStructuredPredictor(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per round.
-        qid, available
+        X, qid, available
             As for `fit`.
 
         Returns
@@ -177,10 +172,7 @@ class ItemStructuredPredictor(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per round.
-        qid, available
+        X, qid, available
             As for `fit`.
         random_state : int, RandomState instance or None, default=None
             None continues with the estimator's generator.
@@ -199,10 +191,7 @@ class ItemStructuredPredictor(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per round.
-        qid, available
+        X, qid, available
             As for `fit`.
 
         Returns
@@ -219,10 +208,7 @@ class ItemStructuredPredictor(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per round.
-        qid, available
+        X, qid, available
             As for `fit`.
 
         Returns
@@ -253,5 +239,5 @@ class ItemStructuredPredictor(ItemLearner):
         float
         """
         items = self._items(X, qid, available)
-        weight = items.of_rounds(sample_weight, "sample_weight")
-        return self._decoding(items).score(self._targets(items, y), weight)
+        truth, weight = self._targets(items, y), items.round_weights(sample_weight)
+        return self._decoding(items).score(truth, weight)

@@ -16,36 +16,20 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._online import ItemLearner
-from skstructured.items._reading import Items, mean_ranks, ranks_of, shares_of
+from skstructured.items._reading import Items, ranks_of, ranks_within_rounds, shares_of
 from skstructured.items.metrics import ndcg
-
-#: Quantiles of a feature, at most.
-QUANTILES = 20
-
-#: Numbers of a block of rows that is expanded.
-NUMBERS = 1 << 21
+from skstructured.items.predictor import ItemStructuredPredictor
 
 
 class QuantileBinner:
     """Columns 1{x_j > t} for the quantiles t of each feature j, which linear scores make curves of.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Rows whose quantiles are taken; NaN does not count.
-    weight : ndarray of shape (n,)
-        How much each row counts.
-
-    Attributes
-    ----------
-    features : ndarray of shape (q,)
-        The feature of each column.
-    thresholds : ndarray of shape (q,)
-        What it is compared with.
+    Quantiles are of rows X (n, p), NaN left out, with their `weight` (n,). Column q compares
+    ``features[q]`` with ``thresholds[q]``.
     """
 
-    def __init__(self, X: Array, weight: Floats) -> None:
-        shares = np.arange(1, QUANTILES) / QUANTILES
+    def __init__(self, X: Array, weight: Floats, n_quantiles: int = 20) -> None:
+        shares = np.arange(1, n_quantiles) / n_quantiles
         features, thresholds = [], []
         for j, column in enumerate(X.T):
             counted = ~np.isnan(column) & (weight > 0.0)
@@ -72,26 +56,14 @@ class QuantileBinner:
         """The columns of some rows, and their places among them."""
         return Rows.from_array(self.of(rows.matrix[places])), np.arange(len(places))
 
-    def blocks(self, rows: Rows) -> Iterator[Rows]:
+    def blocks(self, rows: Rows, numbers_per_block: int = 1 << 21) -> Iterator[Rows]:
         """The columns of all rows, some of them at a time."""
-        size = max(1, NUMBERS // max(len(self), 1))
+        size = max(1, numbers_per_block // max(len(self), 1))
         for start in range(0, rows.n_rows, size):
             yield Rows.from_array(self.of(rows.matrix[start : start + size]))
 
 
-#: What `loss` may be: the space, the regularizer, and how grades become truths.
-LOSSES = {
-    "listnet": ("simplex", "shannon", shares_of),
-    "sparse_listnet": ("simplex", "squared", shares_of),
-    "permutahedron": ("permutahedron", "squared", ranks_of),
-}
-
-
-#: What `kernel` may be.
-KERNELS = ("auto", "linear", "additive")
-
-
-@inherit_parameters(OnlineStructuredPredictor)
+@inherit_parameters(OnlineStructuredPredictor, ItemStructuredPredictor)
 @parameters
 class ListwiseRanker(ItemLearner):
     r"""Listwise learning to rank: rank the items of a query by their features, online or in passes.
@@ -128,16 +100,7 @@ class ListwiseRanker(ItemLearner):
         How the weights are updated: "mixture", "parameter_free", "ogd" or "adaptive". "auto" is
         "mixture" for streams and single passes, "parameter_free" for several passes.
     {OnlineStructuredPredictor: average}
-    standardize : bool, "auto" or "moments", default="auto"
-        Whether to center and scale each feature by its mean and standard deviation over the items
-        so far, those of the query included. They lag, and cells far beyond the others count as an
-        edge, except with "moments", as in `OnlineStructuredPredictor`. So you do not scale features
-        first. "auto" is True. CSR rows are divided by the largest entry of each column so far.
-        `coef_` is in units of X, for cells between the edges.
-    missing : {"mean", "indicator", "error"}, default="mean"
-        How to treat missing values (NaN in dense rows), with `standardize`. "mean" imputes the mean
-        of the items so far, "indicator" also appends one column per feature that is 1 if the value
-        is missing, and "error" raises an error.
+    {ItemStructuredPredictor: standardize, missing}
     max_iter : int or "auto", default=2
         Number of passes (epochs) of `fit`, all of which are made. "auto" compares 1, 2, 3, 5, 10, …
         passes on held-out queries.
@@ -157,12 +120,7 @@ class ListwiseRanker(ItemLearner):
         Positions of the steps of each feature, and the change of the score at each. Only set if
         scores are additive.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
-    missing_coef_ : ndarray of shape (1, n_features_in_)
-        Change of the score of an item if a feature is missing, with ``missing="indicator"``.
-    n_features_in_ : int
-        Number of features of an item.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, if X has string names.
+    {ItemStructuredPredictor: missing_coef_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -186,9 +144,7 @@ class ListwiseRanker(ItemLearner):
 
     .. [2] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
 
-    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Theorems 4.2 and 4.6.
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024), Theorems 4.2 and 4.6; see `FenchelYoung`.
 
     Examples
     --------
@@ -217,19 +173,27 @@ class ListwiseRanker(ItemLearner):
 
     fit_intercept = False
 
+    def _terms(self) -> tuple[Any, Any, Any]:
+        """The space, the regularizer, and how grades become truths."""
+        terms = {
+            "listnet": ("simplex", "shannon", shares_of),
+            "sparse_listnet": ("simplex", "squared", shares_of),
+            "permutahedron": ("permutahedron", "squared", ranks_of),
+        }
+        check_choice("loss", self.loss, terms)
+        return terms[self.loss]
+
     def _over(self) -> tuple[Any, Any]:
-        check_choice("loss", self.loss, LOSSES)
-        return LOSSES[self.loss][:2]
+        return self._terms()[:2]
 
     def _targets(self, items: Items, y: Any) -> Ragged:
-        check_choice("loss", self.loss, LOSSES)
-        return LOSSES[self.loss][2](items, y)
+        return self._terms()[2](items, y)
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items; those of `fit` begin without steps."""
         batch = super()._read(X, reset)
         if reset:
-            check_choice("kernel", self.kernel, KERNELS)
+            check_choice("kernel", self.kernel, ("auto", "linear", "additive"))
             self._steps = None
         additive = self.kernel == "additive" if reset else self._steps is not None
         if additive and batch.rows.is_sparse:
@@ -284,10 +248,7 @@ class ListwiseRanker(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows, or one matrix per query.
-        qid, available
+        X, qid, available
             As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
 
         Returns
@@ -302,10 +263,7 @@ class ListwiseRanker(ItemLearner):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per query.
-        qid, available
+        X, qid, available
             As for `fit`.
 
         Returns
@@ -314,7 +272,7 @@ class ListwiseRanker(ItemLearner):
             In the form of X; 0 for items that are not available.
         """
         items = self._items(X, qid, available)
-        places = mean_ranks(-self._scores(items).values, items.offsets, "ordinal")
+        places = ranks_within_rounds(-self._scores(items).values, items.offsets, "ordinal")
         return items.unstacked(places.astype(np.int64), 0)
 
     def score(
@@ -339,7 +297,6 @@ class ListwiseRanker(ItemLearner):
             NaN if all grades are 0 in every query of positive weight.
         """
         items = self._items(X, qid, available)
-        theta = self._scores(items).values
+        theta, weight = self._scores(items).values, items.round_weights(sample_weight)
         rounds = np.repeat(np.arange(len(items)), items.lengths)
-        weight = items.of_rounds(sample_weight, "sample_weight")
         return ndcg(items.stacked(y), theta, rounds, sample_weight=weight)

@@ -1,5 +1,6 @@
 """The ranker to try first: additive, kernel and tree members, mixed by the loss of queries."""
 
+from enum import IntEnum
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,18 +21,12 @@ from skstructured.items._reading import Items, check_numbers, read_items, shares
 from skstructured.items.metrics import ndcg
 from skstructured.items.ranker import ListwiseRanker
 
-#: Columns of the outputs of items, packed: their grade, share of the gains, and query.
-GRADE, SHARE, QUERY = range(3)
+#: Columns of the packed outputs of items; the share is that of the gains of a query.
+PackedGrade = IntEnum("PackedGrade", "GRADE SHARE QUERY", start=0)
 
 
 class Grades:
-    """Grades in units of their standard deviation, which kernels and trees learn.
-
-    Parameters
-    ----------
-    grades, weight : ndarray of shape (N,)
-        Grades of items, and their weights.
-    """
+    """Grades in units of their standard deviation, which kernels and trees learn."""
 
     def __init__(self, grades: Floats, weight: Floats) -> None:
         self.center = np.average(grades, weights=weight)
@@ -87,7 +82,7 @@ class CrossFittedRanker(CrossFitted):
     """A ranker as a member: others like it score the queries that they have not learned."""
 
     def _fitted_to(self, estimator, X, y, **given):
-        return estimator.fit(X, y[:, GRADE], y[:, QUERY], **given)
+        return estimator.fit(X, y[:, PackedGrade.GRADE], y[:, PackedGrade.QUERY], **given)
 
     def _score(self, estimator, X):
         return estimator.predict(X)[:, None]
@@ -196,17 +191,8 @@ class StructuredRanker(Mixture):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
-                shape (n, m, p)
-            Items: rows with `qid`, or one matrix per query.
-        y : array-like
-            Grades, 0 or more, one per item in the form of X.
-        qid : array-like of shape (N,) or None, default=None
-            Query of each row of X, in any order; None if X is one matrix per query.
-        available : array-like of bool or None, default=None
-            Which items there are, in the form of X; None is all. Others are left out.
-        sample_weight : array-like of shape (n,) or (N,) or None, default=None
-            Non-negative weights of the queries; with `qid` also one per row, the same in a query.
+        X, y, qid, available, sample_weight
+            As for `ListwiseRanker.fit`; y are grades, 0 or more, one per item in the form of X.
 
         Returns
         -------
@@ -220,17 +206,16 @@ class StructuredRanker(Mixture):
         """
         items = read_items(X, qid, available)
         grades = check_numbers("y", items.stacked(y), 0.0)
-        weight = items.of_rounds(sample_weight, "sample_weight")
-        weight = np.repeat(check_weights(weight, items, len(items)), items.lengths)
+        weight = check_weights(items.round_weights(sample_weight), items, len(items))
         queries = np.repeat(np.arange(len(items)), items.lengths)
         packed = np.column_stack([grades, shares_of(items, y).values, queries])
-        return super().fit(items.values, packed, weight)
+        return super().fit(items.values, packed, weight[queries])
 
     def _fit(self, X, y, sample_weight):
-        return super()._fit(X, y, sample_weight, y[:, QUERY])
+        return super()._fit(X, y, sample_weight, y[:, PackedGrade.QUERY])
 
     def _start(self, y, sample_weight):
-        self.loss_ = QueryLoss(Grades(y[:, GRADE], sample_weight))
+        self.loss_ = QueryLoss(Grades(y[:, PackedGrade.GRADE], sample_weight))
         return y, sample_weight
 
     def _learners(self, X):
@@ -243,13 +228,14 @@ class StructuredRanker(Mixture):
         return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _truths(self, training):
-        return training.y[:, SHARE:]
+        return training.y[:, PackedGrade.SHARE :]
 
     def _usual_weight(self, n_members):
         return 1.0
 
     def _judge(self, theta, packed, weight):
-        return ndcg(packed[:, GRADE], theta[:, 0], packed[:, QUERY], sample_weight=weight)
+        grades, _, queries = packed.T
+        return ndcg(grades, theta[:, 0], queries, sample_weight=weight)
 
     _items, predict = staticmethod(read_items), ListwiseRanker.predict
     rank, score = ListwiseRanker.rank, ListwiseRanker.score

@@ -16,40 +16,26 @@ __all__ = [
     "ZeroOneLoss",
 ]
 
-#: What a string for ``loss=`` stands for, by the space; "fenchel_young" is for all of them.
-SURROGATES = {
-    (Simplex, "hinge"): GapSurrogate(kind="hinge"),
-    (Simplex, "smooth_hinge"): GapSurrogate(kind="smooth_hinge"),
-    (Simplex, "perceptron"): ZeroOneLoss(),
-    **{
-        (space, kind): IndicatorMargins(kind=kind)
-        for space in (Hypercube, OrdinalChain)
-        for kind in ("hinge", "smooth_hinge", "perceptron")
-    },
-}
-
-#: The loss of a regularizer, which every space has.
-FENCHEL_YOUNG = "fenchel_young"
-
 
 def fenchel_young_of(loss):
     """The `FenchelYoung` of a string or instance; None for a surrogate of another kind."""
-    if isinstance(loss, str) and loss == FENCHEL_YOUNG:
+    if isinstance(loss, str) and loss == "fenchel_young":
         return FenchelYoung()
     return loss if isinstance(loss, FenchelYoung) else None
 
 
-def resolve_surrogate(loss, space):
-    """The `Surrogate` of a string or instance over a space, fitted or not.
+def named_surrogates(space):
+    """What strings for ``loss=`` stand for over a space, besides "fenchel_young"."""
+    kinds = ("hinge", "smooth_hinge")
+    if isinstance(space, Simplex):
+        return {kind: GapSurrogate(kind=kind) for kind in kinds} | {"perceptron": ZeroOneLoss()}
+    if isinstance(space, (Hypercube, OrdinalChain)):
+        return {kind: IndicatorMargins(kind=kind) for kind in (*kinds, "perceptron")}
+    return {}
 
-    Raises
-    ------
-    ValueError
-        For a string that is not a loss of the space; the message lists the valid ones.
-    TypeError
-        For anything that is neither a string nor a `Surrogate`, and for a kernel with other
-        arguments than loops call it with.
-    """
+
+def resolve_surrogate(loss, space):
+    """The `Surrogate` of a string or instance over a space, fitted or not."""
     if isinstance(loss, Surrogate):
         return check_kernels(loss.over(space))
     if not isinstance(loss, str):
@@ -57,11 +43,9 @@ def resolve_surrogate(loss, space):
         raise TypeError(
             f"loss must be a string or an instance of Surrogate, got {loss!r}: {advice}."
         )
-    surrogates = {
-        name: surrogate for (kind, name), surrogate in SURROGATES.items() if isinstance(space, kind)
-    }
+    surrogates = named_surrogates(space)
     if loss not in surrogates:
-        valid = ", ".join(map(repr, [FENCHEL_YOUNG, *surrogates]))
+        valid = ", ".join(map(repr, ["fenchel_young", *surrogates]))
         name = type(space).__name__
         raise ValueError(f"loss={loss!r} is not known for {name}; its losses are {valid}.")
     return surrogates[loss].over(space)

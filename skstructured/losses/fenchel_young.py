@@ -299,16 +299,7 @@ class FenchelYoung(Component):
         """S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>) ≥ 0.
 
         Computed as ``c (<θ, μ − y> − Ω(μ) + Ω(y))`` with μ = ŷ_Ω(θ), which does not lose a small
-        loss to cancellation at large scores.
-
-        Parameters
-        ----------
-        theta, V : array-like of shape (n, dim)
-            Scores and encoded outputs.
-
-        Returns
-        -------
-        ndarray of shape (n,)
+        loss to cancellation at large scores. It has the shape (n,).
         """
         return self.mean_and_value(theta, V)[1]
 
@@ -378,16 +369,12 @@ class FenchelYoung(Component):
 
     def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""
-        terms = self._terms()
-        theta = self._check_scores(theta, terms)
-        mu = self._solve(theta, terms)[0]
-        return mu, self._value_at(theta, mu, np.asarray(V, dtype=np.float64), terms)
-
-    def _value_at(self, theta, mu, V, terms):
-        space, regularizer, oracle = terms
-        products = inner_rows(theta, mu - V, bool(space.constant_sum))
-        gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
-        return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
+        terms = space, regularizer, oracle = self._terms()
+        scores, truth = self._check_scores(theta, terms), np.asarray(V, dtype=np.float64)
+        mu = self._solve(scores, terms)[0]
+        products = inner_rows(scores, mu - truth, bool(space.constant_sum))
+        gap = products - oracle.omega(mu, regularizer) + oracle.omega(truth, regularizer)
+        return mu, self.constants_of(mu.shape[1]).c * np.maximum(gap, 0.0)
 
     def _solve(self, theta, terms):
         space, regularizer, oracle = terms

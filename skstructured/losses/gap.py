@@ -1,20 +1,22 @@
 """Surrogates of the zero-one loss with a gap that a randomized prediction can use."""
 
 import math
+from enum import IntEnum
 from typing import Self
 
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.state import clear
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
+from skstructured.losses.surrogates import kind_names
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
-#: Codes that kernels know the surrogates by.
-LOGISTIC, HINGE, SMOOTH_HINGE = 0.0, 1.0, 2.0
-KINDS = {"logistic": LOGISTIC, "hinge": HINGE, "smooth_hinge": SMOOTH_HINGE}
+#: Codes that kernels know the surrogates by; they get them as floats.
+GapKind = IntEnum("GapKind", "LOGISTIC HINGE SMOOTH_HINGE", start=0)
 
 
 @kernel
@@ -44,14 +46,14 @@ def gap(theta, kind):
     logistic ``1 − 1[p* ≥ ½] p*``; hinge ``0 if m* > 1/K else 1 − m*``; smooth hinge
     ``(1 − min(1, m*))²``; with p* the largest softmax and m* the margin of y*.
     """
-    top = best_class(theta)
-    if kind == LOGISTIC:
+    top, code = best_class(theta), int(kind)
+    if code == GapKind.LOGISTIC:
         total = 0.0
         for k in range(theta.shape[0]):
             total += math.exp(theta[k] - theta[top])
         return 1.0 - 1.0 / total if total <= 2.0 else 1.0
     margin = theta[top] - theta[best_other(theta, top)]
-    if kind == HINGE:
+    if code == GapKind.HINGE:
         return 0.0 if margin > 1.0 / theta.shape[0] else 1.0 - margin
     return (1.0 - min(1.0, margin)) ** 2
 
@@ -70,8 +72,8 @@ def add_gradient(theta, y, kind, share, g):
 
     The hinge is 0 if y* = y with a margin above 1/K.
     """
-    dim = theta.shape[0]
-    if kind == LOGISTIC:
+    dim, code = theta.shape[0], int(kind)
+    if code == GapKind.LOGISTIC:
         top, total, unit = best_class(theta), 0.0, share / math.log(2.0)
         for k in range(dim):
             total += math.exp(theta[k] - theta[top])
@@ -81,7 +83,7 @@ def add_gradient(theta, y, kind, share, g):
         return (math.log(total) - (theta[y] - theta[top])) / math.log(2.0)
     other = best_other(theta, y)
     margin = theta[y] - theta[other]
-    if kind == HINGE:
+    if code == GapKind.HINGE:
         if margin > 1.0 / dim:
             return 0.0
         value, slope = max(1.0 - margin, 0.0), 1.0 if margin < 1.0 else 0.0
@@ -98,14 +100,13 @@ def add_gradient(theta, y, kind, share, g):
 def gap_gradient(theta, truth, g, params, work):
     """g = ∇ℓ(θ; y); returns ℓ(θ; y)."""
     y = best_class(truth)
-    if params[0] == LOGISTIC:
+    if int(params[0]) == GapKind.LOGISTIC:
         top, log_sum = softmax_into(theta, g)
         g[y] -= 1.0
         for k in range(theta.shape[0]):
             g[k] /= math.log(2.0)
         return (log_sum - (theta[y] - top)) / math.log(2.0)
-    for k in range(theta.shape[0]):
-        g[k] = 0.0
+    clear(g)
     return add_gradient(theta, y, params[0], 1.0, g)
 
 
@@ -211,10 +212,11 @@ class GapSurrogate(Surrogate):
     @property
     def code(self) -> float:
         """The number of the surrogate in compiled functions; a ValueError lists the valid names."""
-        if self.kind not in tuple(KINDS):
-            valid = ", ".join(map(repr, KINDS))
+        names = kind_names(GapKind)
+        if self.kind not in names:
+            valid = ", ".join(map(repr, names))
             raise ValueError(f"loss={self.kind!r} is not known; valid losses are {valid}.")
-        return KINDS[self.kind]
+        return float(GapKind[self.kind.upper()])
 
     @property
     def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind
@@ -228,9 +230,8 @@ class GapSurrogate(Surrogate):
     def mean(self, theta: Floats) -> Floats:
         """softmax(θ) for the logistic loss; e_{y*} for the others, which have no probabilities."""
         theta = np.asarray(theta, dtype=np.float64)
-        if self.code != LOGISTIC:
-            return Simplex().argmax(theta)
-        return softmax_rows(theta)[0]
+        is_logistic = self.code == GapKind.LOGISTIC
+        return softmax_rows(theta)[0] if is_logistic else Simplex().argmax(theta)
 
     def log_proba(self, theta: Floats) -> Floats:
         """Log softmax(θ), (n, K), to full precision in the tails; for the logistic loss."""
@@ -241,7 +242,9 @@ class GapSurrogate(Surrogate):
         theta, V = _scores(theta), np.asarray(V, dtype=np.float64)
         if V.shape != theta.shape:
             raise ValueError(f"V must have the shape of theta, {theta.shape}, got {V.shape}.")
-        return (_plain_hinge if self.code == HINGE else super().value_and_gradient)(theta, V)
+        if self.code == GapKind.HINGE:
+            return _plain_hinge(theta, V)
+        return super().value_and_gradient(theta, V)
 
     def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """`mean`, and the losses (n,) of learning: the hinge is 0 for confident predictions."""

@@ -158,13 +158,7 @@ def warn_of_residual(oracle, work):
 
 
 def find_oracle(space, regularizer):
-    """Row of the table for a space and a regularizer, including subclasses.
-
-    Raises
-    ------
-    ValueError
-        If the pair has no oracle; the message names both, and the supported pairs.
-    """
+    """The oracle of a space and a regularizer, or of classes that they derive from."""
     for pair in itertools.product(type(space).__mro__, type(regularizer).__mro__):
         if pair in ORACLES:
             return ORACLES[pair]

@@ -1,6 +1,7 @@
 """Surrogate losses of margins and of residuals."""
 
 import math
+from enum import IntEnum
 from typing import Self
 
 import numpy as np
@@ -13,25 +14,26 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
-#: The largest |φ'| of each loss.
-SLOPES = {"smooth_hinge": 2.0, "hinge": 1.0, "logistic": 1.0 / math.log(2.0), "perceptron": 1.0}
-SLOPES["square"] = math.inf
+#: Codes that kernels know the losses of margins and of residuals by.
+MarginKind = IntEnum("MarginKind", "SMOOTH_HINGE HINGE LOGISTIC PERCEPTRON SQUARE", start=0)
+ResidualKind = IntEnum("ResidualKind", "ABSOLUTE EPSILON_INSENSITIVE HUBER QUANTILE", start=0)
 
-#: Codes that the kernel knows the losses by.
-MARGIN_KINDS = {kind: float(code) for code, kind in enumerate(SLOPES)}
-SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = MARGIN_KINDS.values()
+
+def kind_names(kinds):
+    """Names of the members of an enum as users give them."""
+    return tuple(kind.name.lower() for kind in kinds)
 
 
 @kernel
 def margin_value(z, kind):
     """φ(z)."""
-    if kind == SMOOTH_HINGE:
+    if kind == MarginKind.SMOOTH_HINGE:
         return 1.0 - 2.0 * z if z <= 0.0 else max(1.0 - z, 0.0) ** 2
-    if kind == HINGE:
+    if kind == MarginKind.HINGE:
         return max(1.0 - z, 0.0)
-    if kind == PERCEPTRON:
+    if kind == MarginKind.PERCEPTRON:
         return max(-z, 0.0)
-    if kind == SQUARE:
+    if kind == MarginKind.SQUARE:
         return (1.0 - z) ** 2
     return (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
 
@@ -39,13 +41,13 @@ def margin_value(z, kind):
 @kernel
 def margin_slope(z, kind):
     """−φ'(z); at the corners of hinges the side on which a row is learned."""
-    if kind == SMOOTH_HINGE:
+    if kind == MarginKind.SMOOTH_HINGE:
         return 2.0 if z <= 0.0 else 2.0 * max(1.0 - z, 0.0)
-    if kind == HINGE:
+    if kind == MarginKind.HINGE:
         return 1.0 if z < 1.0 else 0.0
-    if kind == PERCEPTRON:
+    if kind == MarginKind.PERCEPTRON:
         return 1.0 if z <= 0.0 else 0.0
-    if kind == SQUARE:
+    if kind == MarginKind.SQUARE:
         return 2.0 * (1.0 - z)
     return 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
 
@@ -53,38 +55,19 @@ def margin_slope(z, kind):
 @kernel
 def margin_gradient(theta, truth, g, params, work):
     """g_k = v_k φ'(v_k θ_k), v the signs or 2y − 1 of indicators; returns Σ_k φ(v_k θ_k)."""
-    value = 0.0
+    value, kind = 0.0, int(params[0])
     for k in range(theta.shape[0]):
         v = 2.0 * truth[k] - 1.0 if params[1] > 0.0 else truth[k]
-        value += margin_value(v * theta[k], params[0])
-        g[k] = -v * margin_slope(v * theta[k], params[0])
+        value += margin_value(v * theta[k], kind)
+        g[k] = -v * margin_slope(v * theta[k], kind)
     return value
 
 
 class MarginLoss(Surrogate):
     r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
 
-    φ bounds the zero-one loss from above, and so its sum bounds the mistakes of the largest score.
-
-    - "smooth_hinge": ``1 − 2z`` if z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2 [1]_;
-    - "hinge": ``max(1 − z, 0)``;
-    - "logistic": ``log₂(1 + exp(−z))``;
-    - "perceptron": ``max(−z, 0)``, which is not a bound;
-    - "square": ``(1 − z)²``, whose slopes are unbounded [2]_.
-
-    Parameters
-    ----------
-    space : Signs
-        A fitted space.
-    kind : {"smooth_hinge", "hinge", "logistic", "perceptron", "square"}, default="smooth_hinge"
-        Which φ.
-
-    References
-    ----------
-    .. [1] Orabona (2014), "Simultaneous model selection and optimization through parameter-free
-       stochastic learning", section 6.
-    .. [2] Zhang (2004), "Statistical behavior and consistency of classification methods based on
-       convex risk minimization".
+    φ(z) is that of `IndicatorMargins` (Orabona 2014, section 6), or ``(1 − z)²`` for "square"
+    (Zhang 2004), with unbounded slopes. Except for "perceptron" the sum bounds the mistakes.
     """
 
     kernel = staticmethod(margin_gradient)
@@ -100,8 +83,10 @@ class MarginLoss(Surrogate):
     @property
     def lipschitz(self) -> float:
         """The largest norm of a gradient: that of φ times √dim."""
-        check_choice("loss", self.kind, MARGIN_KINDS)
-        return SLOPES[self.kind] * math.sqrt(self.space.dim_)
+        slopes = dict.fromkeys(kind_names(MarginKind), 1.0)
+        slopes |= {"smooth_hinge": 2.0, "logistic": 1.0 / math.log(2.0), "square": math.inf}
+        check_choice("loss", self.kind, slopes)
+        return slopes[self.kind] * math.sqrt(self.space.dim_)
 
     @property
     def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind
@@ -110,8 +95,9 @@ class MarginLoss(Surrogate):
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
-        check_choice("loss", self.kind, MARGIN_KINDS)
-        return np.array([MARGIN_KINDS[self.kind], self._of_indicators]), np.zeros(0)
+        check_choice("loss", self.kind, kind_names(MarginKind))
+        code = float(MarginKind[self.kind.upper()])
+        return np.array([code, self._of_indicators]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
         """2σ(θ) − 1 if they are probabilities, else the vertex of the largest score, (n, dim)."""
@@ -155,44 +141,33 @@ class IndicatorMargins(MarginLoss):
 
     def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; see `Surrogate`."""
-        check_choice("loss", self.kind, tuple(kind for kind in MARGIN_KINDS if kind != "square"))
+        check_choice(
+            "loss", self.kind, tuple(name for name in kind_names(MarginKind) if name != "square")
+        )
         if not isinstance(space, (Hypercube, OrdinalChain)):
             valid_spaces = "multilabel outputs and ordinal classes"
             raise ValueError(f"loss={self!r} is only supported for {valid_spaces}; got {space!r}.")
         return super().over(space)
 
 
-#: Codes that the kernel knows the losses by.
-RESIDUAL_KINDS = {"absolute": 0.0, "epsilon_insensitive": 1.0, "huber": 2.0, "quantile": 3.0}
-ABSOLUTE, INSENSITIVE, HUBER, QUANTILE = RESIDUAL_KINDS.values()
-
-#: Residuals below this have its curvature, which would be infinite at 0.
-SMALLEST_RESIDUAL = 0.05
-
-#: ε where none is given.
-EPSILON = {"huber": 0.2, "epsilon_insensitive": 0.1}
-
-
 @kernel
 def residual_gradient(theta, truth, g, params, work):
     """g = ℓ'(θ − y); returns ℓ(θ − y)."""
-    r, epsilon = theta[0] - truth[0], params[1]
+    r, kind, epsilon = theta[0] - truth[0], int(params[0]), params[1]
     size, sign = abs(r), 1.0 if r > 0.0 else -1.0 if r < 0.0 else 0.0
-    if params[0] == HUBER and size < epsilon:
+    if kind == ResidualKind.HUBER and size < epsilon:
         g[0] = r / epsilon
         return 0.5 * r * r / epsilon
-    if params[0] == INSENSITIVE and size <= epsilon:
+    if kind == ResidualKind.EPSILON_INSENSITIVE and size <= epsilon:
         g[0] = 0.0
         return 0.0
-    if params[0] == QUANTILE:
+    if kind == ResidualKind.QUANTILE:
         g[0] = 1.0 - params[2] if r > 0.0 else -params[2] if r < 0.0 else 0.0
         return g[0] * r
     g[0] = sign
-    return (
-        size
-        - (epsilon if params[0] == INSENSITIVE else 0.0)
-        - (0.5 * epsilon if params[0] == HUBER else 0.0)
-    )
+    if kind == ResidualKind.HUBER:
+        return size - 0.5 * epsilon
+    return size - epsilon if kind == ResidualKind.EPSILON_INSENSITIVE else size
 
 
 class ResidualLoss(Surrogate):
@@ -249,21 +224,23 @@ class ResidualLoss(Surrogate):
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the compiled function."""
-        check_choice("loss", self.kind, RESIDUAL_KINDS)
-        epsilon = EPSILON.get(self.kind, 0.0) if self.epsilon is None else self.epsilon
+        check_choice("loss", self.kind, kind_names(ResidualKind))
+        default = {"huber": 0.2, "epsilon_insensitive": 0.1}.get(self.kind, 0.0)
+        epsilon = default if self.epsilon is None else self.epsilon
         allowed = "be a number at least 0, or None"
         epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)
-        return np.array([RESIDUAL_KINDS[self.kind], epsilon, self._quantile()]), np.zeros(0)
+        code = float(ResidualKind[self.kind.upper()])
+        return np.array([code, epsilon, self._quantile()]), np.zeros(0)
 
     def value_and_gradient(self, theta, V):
         """Values (n,) and gradients (n, 1), by NumPy; see `residual_gradient`."""
         kind, epsilon, q = self.kernel_arguments(1)[0]
-        epsilon *= kind in (HUBER, INSENSITIVE)
+        epsilon *= kind in (ResidualKind.HUBER, ResidualKind.EPSILON_INSENSITIVE)
         r = np.asarray(theta, dtype=np.float64) - V
-        if kind == QUANTILE:
+        if kind == ResidualKind.QUANTILE:
             slope = np.where(r > 0.0, 1.0 - q, np.where(r < 0.0, -q, 0.0))
             return (slope * r)[:, 0], slope
-        if kind == HUBER and epsilon > 0.0:
+        if kind == ResidualKind.HUBER and epsilon > 0.0:
             slope = np.clip(r / epsilon, -1.0, 1.0)
             return (slope * (r - 0.5 * epsilon * slope))[:, 0], slope
         slope = np.sign(r) * (np.abs(r) > epsilon)
@@ -284,7 +261,7 @@ class ResidualLoss(Surrogate):
         ndarray of shape (n, 1)
             Residuals below 0.05 count as 0.05.
         """
-        return np.abs(slopes) / np.maximum(np.abs(theta - V), SMALLEST_RESIDUAL)
+        return np.abs(slopes) / np.maximum(np.abs(theta - V), 0.05)
 
     def mean(self, theta):
         """θ itself."""

@@ -14,7 +14,7 @@ from skstructured._engine.mixing import THINNING
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
-from skstructured.guarantees.certificates import certificate_of
+from skstructured.guarantees.certificates import mixture_certificate
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
@@ -233,7 +233,7 @@ class StepMixture(OnlineOptimizer):
 
     def certificate(self, loss: Loss, state: Any, delta: float | None = None) -> Any:
         """The bound against every U, by an expert among `others`, and against the experts."""
-        return certificate_of(self, loss, state, delta)
+        return mixture_certificate(self, loss, state, delta)
 
 
 def _rate(share):

@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.decoders import DECODERS
@@ -15,22 +14,11 @@ from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import Chains, indicators
 
 
-@inherit_parameters(FenchelYoung, RoundLoss)
 class SequenceLoss(RoundLoss):
     r"""The loss ``c (Ω*(θ) + Ω(y) − <θ, y>)`` of label sequences, ``−c ln p(y)`` for `Shannon`.
 
     Scores are `Chains`; truths are `Ragged` positions among the labels. With `Shannon` the scale of
     the theory is ``(2M − 1)²/(2M ln 2)``.
-
-    Parameters
-    ----------
-    {FenchelYoung: space, regularizer, scale, constants}
-    {RoundLoss: sizes, stretch}
-
-    References
-    ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024), section 2; Lafferty, McCallum, Pereira (2001); Niculae,
-    Martins, Blondel, Cardie (2018).
     """
 
     #: What regularized predictions are of positions and steps, not of classes.
@@ -60,7 +48,6 @@ class SequenceLoss(RoundLoss):
 
     @property
     def smoothness_factor(self):
-        """See `RoundLoss`."""
         return 2.0 / KAPPA_0 if self._is_sharp else 1.0
 
     def _needed(self, size):
@@ -123,20 +110,16 @@ def fenchel_young_over(space, *terms):
     return (SequenceLoss if space.reader.has_sequences else FenchelYoung)(space, *terms)
 
 
-#: Decoders that sequences know, by the name of their rule.
-RULES = {DECODERS[name]: name for name in ("map", "min_risk", "nearest", "randomized", "sampled")}
-
-#: Rules that never draw, and rules whose outputs need no mean of steps.
-SURE = "map", "min_risk", "nearest"
-BY_SCORES = "map", "min_risk"
-
-
 def rule_of(decoder):
     """The name of a decoder's rule; a ValueError for one that is not for sequences."""
-    if type(decoder) not in RULES:
-        names = ", ".join(f'"{name}"' for name in RULES.values())
-        raise ValueError(f"decoder must be one of {names} for label sequences, got {decoder!r}.")
-    return RULES[type(decoder)]
+    names = ("map", "min_risk", "nearest", "randomized", "sampled")
+    rules = {DECODERS[name]: name for name in names}
+    if type(decoder) not in rules:
+        supported = ", ".join(f'"{name}"' for name in names)
+        raise ValueError(
+            f"decoder must be one of {supported} for label sequences, got {decoder!r}."
+        )
+    return rules[type(decoder)]
 
 
 class ChainRule(Decoder):
@@ -149,7 +132,7 @@ class ChainRule(Decoder):
 
     def __init__(self, rule):
         self.rule = rule
-        self.by_scores = rule in BY_SCORES
+        self.by_scores = rule in ("map", "min_risk")  # they need no mean of steps
 
     def mixture(self, theta, mu, loss):
         """Labels y*, `Ragged`, and probabilities p (n,) of leaving them."""
@@ -158,14 +141,16 @@ class ChainRule(Decoder):
 
     def most_likely(self, theta, mu, loss):
         """What `predict` returns: y*; if costs are given, the least risk."""
-        draws = self.rule not in SURE and loss.space.cost_matrix is not None
-        return _least_risk(theta, mu, loss) if draws else self._anchor(theta, mu, loss)
+        draws = self.rule in ("randomized", "sampled")
+        if draws and loss.space.cost_matrix is not None:
+            return least_risk_labels(theta, mu, loss)
+        return self._anchor(theta, mu, loss)
 
     def _anchor(self, theta, mu, loss):
         if self.rule == "map":
             return theta.best()
         if self.rule == "min_risk":
-            return _least_risk(theta, mu, loss)
+            return least_risk_labels(theta, mu, loss)
         # vertices have one norm, so the largest product with the mean is nearest to it
         return mu.best()
 
@@ -186,7 +171,7 @@ class ChainRule(Decoder):
         return Ragged(np.where(leave, _drawn(mu, uniforms), anchor.values), anchor.offsets)
 
 
-def _least_risk(theta, mu, loss):
+def least_risk_labels(theta, mu, loss):
     """The label of the least expected cost at every position, as `Ragged` positions."""
     unary = loss.positions(theta) if mu is None else mu.unary
     return Ragged(np.argmin(unary @ loss.space.costs_.T, axis=1), theta.offsets)

@@ -1,6 +1,7 @@
 """What a linear learner of label sequences learns: weights of positions, starts, ends and steps."""
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
@@ -11,18 +12,15 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.state import LoopOption, axpy, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.models import NOTHING
+from skstructured._learners.models import Record
 from skstructured.optimizers import ParameterFree, StepMixture, resolve_optimizer
 from skstructured.sequences._decoding import rule_of
 from skstructured.sequences._ragged import RoundKind
-from skstructured.spaces.sequence import Chains, mean_of
+from skstructured.spaces.sequence import Chains, mean_per_sequence
 
 #: Places in the options of the loop: whether there is an intercept, whether means are projections,
 #: whether constants are sharp.
-INTERCEPT, PROJECTS, SHARP = range(len(LoopOption), len(LoopOption) + 3)
-
-#: Positions whose products are all computed, for a bound on gradients.
-TOGETHER = 32
+SequenceOption = IntEnum("SequenceOption", "INTERCEPT PROJECTS SHARP", start=len(LoopOption))
 
 
 @kernel(fastmath=FASTMATH)
@@ -43,7 +41,7 @@ def add_four(target, i, factors, source, j):
 
 
 @kernel
-def add_dense(data, start, stride, n, source, target, i):
+def add_weighted_rows(data, start, stride, n, source, target, i):
     """Row i of target grows by the rows of source, n of them, times data from start in strides.
 
     Returns whether any of these numbers is not 0.
@@ -71,7 +69,7 @@ def add_position(data, indices, indptr, width, row, Theta, out, m):
         for t in range(indptr[row], indptr[row + 1]):
             add_scaled(out, m, data[t], Theta, np.int64(indices[t]))
         return
-    add_dense(data, row * width, np.int64(1), width, Theta, out, m)
+    add_weighted_rows(data, row * width, np.int64(1), width, Theta, out, m)
 
 
 @kernel
@@ -102,12 +100,12 @@ def row_product(data, indices, indptr, width, row, other):
 def norms(data, indices, indptr, width, first, M, intercept):
     """A bound on ‖Σ_m g_m x_mᵀ‖ for g_m with ‖g_m‖ ≤ 1, and Σ‖x_m‖².
 
-    ``√Σ_{m,m'} |<x_m, x_m'>|`` of each `TOGETHER` positions, summed; the features that are added to
-    rows included.
+    ``√Σ_{m,m'} |<x_m, x_m'>|`` of each 32 positions, summed; the features that are added to rows
+    included.
     """
-    total, squares = 0.0, 0.0
-    for begin in range(0, M, TOGETHER):
-        end, block_sum = min(begin + TOGETHER, M), 0.0
+    total, squares, block = 0.0, 0.0, 32
+    for begin in range(0, M, block):
+        end, block_sum = min(begin + block, M), 0.0
         for m in range(begin, end):
             square = row_product(data, indices, indptr, width, first + m, first + m)
             square += float(intercept + (m == 0) + (m == M - 1))
@@ -137,7 +135,7 @@ def _gather_dense(data, width, first, gap, slot, touched, G):
     count = np.int64(0)
     for j in range(width):
         clear(G[count])
-        if add_dense(data, first * width + j, width, gap.shape[0], gap, G, count):
+        if add_weighted_rows(data, first * width + j, width, gap.shape[0], gap, G, count):
             slot[j], touched[count] = count, j
             count += 1
     return count
@@ -163,9 +161,10 @@ def sizes(data, indices, indptr, width, first, M, options):
     C² = max(Σ‖x_m‖², M − 1) bounds what gradients in scores are multiplied by; λ is 1/(2M − 1)²,
     with sharp constants 1/(2M − 1), and 1 for projections.
     """
-    total, squares = norms(data, indices, indptr, width, first, M, options[INTERCEPT])
+    intercept, projects = options[SequenceOption.INTERCEPT], options[SequenceOption.PROJECTS]
+    total, squares = norms(data, indices, indptr, width, first, M, intercept)
     wide = 2.0 * M - 1.0
-    flat = 1.0 if options[PROJECTS] > 0 else wide if options[SHARP] > 0 else wide * wide
+    flat = 1.0 if projects > 0 else wide if options[SequenceOption.SHARP] > 0 else wide * wide
     return 2.0 * (total * total + (M - 1.0) ** 2), max(squares, M - 1.0) * flat
 
 
@@ -175,7 +174,7 @@ def prepare_sequence(
 ):
     """Raw = Θ of every position, and of the steps behind them; `bounds` are the `sizes`."""
     bounds[0], bounds[1] = sizes(data, indices, indptr, width, first, M, options)
-    intercept = options[INTERCEPT]
+    intercept = options[SequenceOption.INTERCEPT]
     start = width + intercept
     for m in range(M):
         for k in range(raw.shape[1]):
@@ -190,7 +189,7 @@ def prepare_sequence(
 @kernel
 def gather_sequence(data, indices, indptr, width, first, g, options, slot, touched, G):
     """Gradient of the weights: its rows that are not 0, G, with their places; how many."""
-    intercept = options[INTERCEPT]
+    intercept = options[SequenceOption.INTERCEPT]
     k, start = slot.shape[0] - width - intercept - 2, width + intercept
     M = g.shape[0] - k
     gap = g[:M]
@@ -241,26 +240,20 @@ def projection_loss(theta, y, g, params, work):
     return max(value, 0.0)
 
 
-#: Wealth of the default optimizer; 100 for single rows.
-WEALTH = 10_000.0
-
-#: Steps of a mixture, by a bound on gradients that sequences seldom reach.
-STEPS = (16.0, 64.0, 256.0)
-
-
-def sequence_optimizer(optimizer):
-    """The optimizer of a parameter: "parameter_free" has more wealth than for single rows."""
-    if isinstance(optimizer, str) and optimizer == "mixture":
-        return StepMixture(STEPS, others=(ParameterFree(WEALTH),))
-    is_default = isinstance(optimizer, str) and optimizer == "parameter_free"
-    return ParameterFree(WEALTH) if is_default else resolve_optimizer(optimizer)
+def sequence_optimizer(optimizer, steps=(16.0, 64.0, 256.0), wealth=10_000.0):
+    """The optimizer of a parameter, with more wealth and longer steps than for single rows."""
+    name = optimizer if isinstance(optimizer, str) else None
+    if name == "mixture":
+        return StepMixture(steps, others=(ParameterFree(wealth),))
+    return ParameterFree(wealth) if name == "parameter_free" else resolve_optimizer(optimizer)
 
 
 def mean_costs(gap, truth, costs):
     """Mean costs (n,) of the labels of the least expected cost, from means less truths (N, k)."""
     means = gap.copy()
     means[np.arange(len(gap)), truth.values] += 1.0
-    return mean_of(costs[np.argmin(means @ costs.T, axis=1), truth.values], truth.offsets)
+    least = np.argmin(means @ costs.T, axis=1)
+    return mean_per_sequence(costs[least, truth.values], truth.offsets)
 
 
 class ChainRounds(RoundKind):
@@ -273,24 +266,22 @@ class ChainRounds(RoundKind):
         self.k, self.costs = learner.space_.dim_, learner.space_.costs_
 
     def new_scale(self, learner):
-        """See `RoundKind`."""
         return scale_of(learner, learner.n_features_in_, learner._intercept)
 
     def constants(self, model):
-        """See `RoundKind`."""
         projects, k = model.loss.projects, self.k
-        options = np.zeros(SHARP + 1, dtype=np.int64)
+        options = np.zeros(SequenceOption.SHARP + 1, dtype=np.int64)
         options[[LoopOption.DIM, LoopOption.EXTRA, LoopOption.FRESH]] = k, k, projects
-        options[INTERCEPT], options[PROJECTS] = model.intercept, projects
-        options[SHARP] = model.loss.constants == "sharp"
+        options[SequenceOption.INTERCEPT] = model.intercept
+        options[SequenceOption.PROJECTS] = projects
+        options[SequenceOption.SHARP] = model.loss.constants == "sharp"
         return np.array([float(k)]), options
 
     def kernels(self, loss):
-        """See `RoundKind`."""
         return projection_loss if loss.projects else log_loss, prepare_sequence, gather_sequence
 
     def terms(self, loss, truth, by_ratio):
-        """See `RoundKind`; gradients grow with M, C²/λ with M/λ."""
+        """Gradients grow with M, C²/λ with M/λ."""
         lengths, terms = truth.lengths, np.zeros((len(truth), 3))
         power = 0 if loss.projects or not by_ratio else 1 if loss.constants == "sharp" else 2
         terms[:, 2] = lengths * (2.0 * lengths - 1.0) ** power
@@ -298,7 +289,6 @@ class ChainRounds(RoundKind):
         return NO_FLOATS, terms, np.full(len(truth), size)
 
     def rows_behind(self, k):
-        """See `RoundKind`."""
         return 2 + k
 
     def prepare(self, scale, learner, batch):
@@ -309,18 +299,16 @@ class ChainRounds(RoundKind):
             scale.used = scale.centered and not batch.rows.is_sparse
 
     def numbers(self, model, record):
-        """See `RoundKind`."""
-        return self.k**2 if record > NOTHING else 0
+        return self.k**2 if record > Record.NOTHING else 0
 
     def results(self, truth, record):
-        """See `RoundKind`; gradients and losses, too."""
-        if record == NOTHING:
+        """Scores, gradients and losses."""
+        if record == Record.NOTHING:
             return NO_FLOATS, NO_FLOATS, NO_FLOATS
         size = (len(truth.values) + len(truth) * self.k) * self.k
         return np.empty(size), np.empty(size), np.empty(len(truth))
 
     def played(self, loss, truth, results):
-        """See `RoundKind`."""
         scores, gradients, losses = results
         if len(losses) == 0:
             return Chains(np.empty((0, self.k)), truth.offsets, np.empty((0, 1, 1))), truth, None
@@ -337,7 +325,6 @@ class ChainRounds(RoundKind):
         return rows[~is_step], rows[is_step].reshape(-1, k, k)
 
     def weights(self, model, W):
-        """See `RoundKind`."""
         width = model.width + model.intercept
         return np.hstack([model.scale.fold(W[:, :width].copy()), W[:, width:]])
 

@@ -42,11 +42,6 @@ def weights_of_sequences(what, selector):
 def predict_marginals(self: Any, X: Features) -> list[Floats]:
     """Mean of the labels at every position.
 
-    Parameters
-    ----------
-    X : list of n matrices (length, p)
-        Sequences.
-
     Returns
     -------
     list of n ndarrays of shape (length, k)
@@ -93,13 +88,6 @@ def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
 
     ``score(x, y) − log Z(x)``, summed as log p(y_{m+1} | y_m, x), so no digits are lost if both are
     large.
-
-    Parameters
-    ----------
-    X : list of n matrices (length, p)
-        Sequences.
-    y : list of n label arrays
-        Labels from `classes_`, of the same lengths.
 
     Returns
     -------

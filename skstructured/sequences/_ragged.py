@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.component import inherit_parameters, parameters
+from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
 from skstructured._engine.mixing import MixtureKind
@@ -16,28 +16,20 @@ from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
 from skstructured._engine.state import LinearState, RoundSummary, at_once
-from skstructured._learners.models import NOTHING, BlockResult, LinearModel
+from skstructured._learners.models import BlockResult, LinearModel, Record
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.optimizers import GradientDescent
 
 
-@inherit_parameters(FenchelYoung)
 @parameters
 class RoundLoss(FenchelYoung):
     """A Fenchel–Young loss of rounds that have a number of rows each, with one scale for all.
 
-    The scale c of the theory is the largest that any of the `sizes` needs, so the surrogate gap is
-    at least 1 − ln 2 in every round.
-
-    Parameters
-    ----------
-    {FenchelYoung: space, regularizer, scale, constants}
-    sizes : tuple of int, default=()
-        Rows of the rounds; empty before the first round, which counts as one row.
-    stretch : float, default=1.0
-        Factor from the largest norm² that the optimizer has seen to the largest C²/λ.
+    The scale c of the theory is the largest that any of the `sizes`, the rows of the rounds, needs,
+    so the surrogate gap is at least 1 − ln 2 in every round. `stretch` is the factor from the
+    largest norm² that the optimizer has seen to the largest C²/λ.
     """
 
     #: Optimizers are told bounds on gradients.
@@ -82,19 +74,11 @@ class RoundLoss(FenchelYoung):
         return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, self.norm)
 
 
-#: Rows learned at a time, and numbers that pairs of labels may take meanwhile.
-POSITIONS, NUMBERS = 4096, 1 << 21
-
-#: Before the first round, lengths are taken to be `USUAL` up to a factor of 2, as if `MEETINGS`
-#: rounds had been met.
-USUAL, MEETINGS = 8, 4.0
-
-INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
-
-
-def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
-    """Parts of `order` with about a thousand rows each; fewer if each takes many `numbers`."""
-    most = min(POSITIONS, max(1, NUMBERS // max(numbers, 1)))
+def blocks_of(
+    order: Ints, lengths: Ints, numbers: int, most_rows: int = 4096, most_numbers: int = 1 << 21
+) -> list[Ints]:
+    """Blocks of `order` with up to `most_rows` rows each; fewer if each takes many `numbers`."""
+    most = min(most_rows, max(1, most_numbers // max(numbers, 1)))
     ends = np.cumsum(lengths[order])
     cuts, start = [0], 0
     while cuts[-1] < len(order):
@@ -107,13 +91,13 @@ def blocks_of(order: Ints, lengths: Ints, numbers: int) -> list[Ints]:
 class RoundKind:
     """The rounds of a `RoundModel`: how they are read, and how the loop uses them.
 
-    A subclass has `names`, the user's words for the rounds (plural and singular), and defines
-    ``new_scale(learner)``; the loop's ``constants(model)`` and ``kernels(loss)``, to compute the
-    loss, to prepare and to gather; ``numbers(model, record)`` of scratch per row; the outputs
-    ``played(loss, truth, results)``;
-    ``weights(model, W)`` in units of X, and ``scores(model, batch, weights)``.
+    A subclass defines ``new_scale(learner)``; the loop's ``constants(model)`` and
+    ``kernels(loss)``, to compute the loss, to prepare and to gather; ``numbers(model, record)`` of
+    scratch per row; the outputs ``played(loss, truth, results)``; ``weights(model, W)`` in units of
+    X, and ``scores(model, batch, weights)``.
     """
 
+    #: The user's words for the rounds, plural and singular.
     names: tuple[str, str]
     #: What projections may leave, a gap or a violation of constraints, for certificates to be
     #: stated.
@@ -148,7 +132,7 @@ class RoundKind:
 
     def results(self, truth: Ragged, record: int) -> tuple[Floats, ...]:
         """Scores, gradients and losses that the loop writes."""
-        return np.empty(len(truth.values) * (record > NOTHING)), NO_FLOATS, NO_FLOATS
+        return np.empty(len(truth.values) * (record > Record.NOTHING)), NO_FLOATS, NO_FLOATS
 
 
 class RoundModel(LinearModel):
@@ -188,7 +172,8 @@ class RoundModel(LinearModel):
         self.state.by_feature = True
         self.state.slot = np.full(width, -1, dtype=np.int64)
         self.state.which[:] = [isinstance(expert, self.rounds.by_ratio) for expert in experts]
-        prior = MEETINGS, math.log(USUAL), MEETINGS * math.log(2.0) ** 2
+        # As if four rounds of lengths about 8, up to a factor of 2, had been met.
+        prior = 4.0, math.log(8), 4.0 * math.log(2.0) ** 2
         self.state.numbers[RoundSummary.MET : RoundSummary.REACH] = prior
         self.loss = self.loss.over_sizes(())  # those of rounds of weight 0 do not count
 
@@ -196,7 +181,6 @@ class RoundModel(LinearModel):
         return None, *self.rounds.kernels(self.loss)
 
     def prepare(self, learner: Any, batch: Batch) -> None:
-        """See `Model`."""
         self.rounds.prepare(self.scale, learner, batch)
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
@@ -204,10 +188,7 @@ class RoundModel(LinearModel):
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Rows that are not standardized are checked here: no loop sees their norms.
-
-        The loss, also the learner's, keeps the lengths of rounds that its constants need.
-        """
+        """Check rows that no loop sees, and keep the lengths of rounds that the loss needs."""
         if not learner.standardize:
             learner._check_rows(batch)
         sizes = np.array(self.loss.sizes, dtype=np.int64)
@@ -266,12 +247,15 @@ class RoundModel(LinearModel):
             "of one."
         )
 
+    def _inexactness(self) -> list[str]:
+        """What is wrong if projections were not found."""
+        left = self.state.numbers[RoundSummary.LEFT]
+        message = f"A projection is off by {left:.2g}: its rounds had another gradient."
+        return [message] if left > self.rounds.left_at_most else []
+
     def diagnostics(self) -> list[str]:
         """Also projections that were not found."""
-        left = self.state.numbers[RoundSummary.LEFT]
-        return self._optimizer_diagnostics() + (
-            [INEXACT.format(left)] if left > self.rounds.left_at_most else []
-        )
+        return self._optimizer_diagnostics() + self._inexactness()
 
     def certified_loss(self) -> Loss:
         """The loss for all sizes of rounds, with b by C²/λ of each.
@@ -280,8 +264,8 @@ class RoundModel(LinearModel):
         that of the first rounds.
         """
         numbers, optimizer = self.state.numbers, self.optimizer
-        if numbers[RoundSummary.LEFT] > self.rounds.left_at_most:
-            raise GuaranteeError(INEXACT.format(numbers[RoundSummary.LEFT]))
+        for message in self._inexactness():
+            raise GuaranteeError(message)
         by_ratio = isinstance(optimizer, GradientDescent)
         if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
             raise GuaranteeError(

@@ -86,7 +86,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self
         """
         stacked = _stack(X)
-        self.transformer_ = _applied(clone(self.transformer).fit, stacked, _labels(stacked, y))
+        labels = stacked_labels(stacked, y)
+        self.transformer_ = _applied(clone(self.transformer).fit, stacked, labels)
         return self
 
     def transform(self, X: Features) -> Stacked | list[Any]:
@@ -107,13 +108,13 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
         """Fit the transformer, and transform the sequences."""
-        made = clone(self.transformer)
-        if not hasattr(made, "fit_transform"):
+        transformer = clone(self.transformer)
+        if not hasattr(transformer, "fit_transform"):
             return self.fit(X, y).transform(X)
         stacked = _stack(X)
-        labels = _labels(stacked, y)
-        transformed = _rebuilt(stacked, lambda rows: made.fit_transform(rows, labels))
-        self.transformer_ = made
+        labels = stacked_labels(stacked, y)
+        transformed = _rebuilt(stacked, lambda rows: transformer.fit_transform(rows, labels))
+        self.transformer_ = transformer
         return transformed
 
     @available_if(_has("partial_fit"))
@@ -121,7 +122,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """Fit the copy of `transformer` incrementally, with further sequences."""
         stacked = _stack(X)
         fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
-        self.transformer_ = _applied(fitted.partial_fit, stacked, _labels(stacked, y))
+        self.transformer_ = _applied(fitted.partial_fit, stacked, stacked_labels(stacked, y))
         return self
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -219,7 +220,8 @@ def _check_lists(X):
             )
 
 
-def _labels(rows, y):
+def stacked_labels(rows, y):
+    """Labels of all positions one after the other, or None without labels."""
     if y is None:
         return None
     labels = stack_labels(y)

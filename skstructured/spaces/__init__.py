@@ -20,23 +20,23 @@ __all__ = [
 ]
 
 #: The field's words for what an output is.
-TASKS = {
+SPACES_BY_TASK = {
     "multiclass": Simplex,
     "multilabel": Hypercube,
     "assignment": Birkhoff,
     "ranking": Permutahedron,
 }
 
-SPACES = {
+SPACES_BY_NAME = {
     "simplex": Simplex,
     "hypercube": Hypercube,
     "ordinal": OrdinalChain,
     "birkhoff": Birkhoff,
     "permutahedron": Permutahedron,
     "sequence": LabelSequence,
-} | TASKS
+} | SPACES_BY_TASK
 
 
 def resolve_space(space: str | OutputSpace | None) -> OutputSpace:
     """Space of a short-cut or instance; see `skstructured._base.component.resolve`."""
-    return resolve("space", space, SPACES, OutputSpace)
+    return resolve("space", space, SPACES_BY_NAME, OutputSpace)

@@ -28,9 +28,6 @@ def check_costs(cost_matrix, k):
     return np.ascontiguousarray(A.T)
 
 
-#: What to use for outputs that are numbers, for errors.
-NUMBERS = "For numbers use StructuredRegressor"
-
 #: As an object, which compares ten times as fast as the type that it is of.
 INT64 = np.dtype(np.int64)
 
@@ -75,7 +72,7 @@ def class_codes(y, classes, accepts_unseen=False, fractions=False):
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
             f"the classes are {first_classes}. They are fixed by fit, or by classes= in the first "
-            "call of partial_fit." + ("" if integers else f" {NUMBERS}.")
+            "call of partial_fit." + ("" if integers else " For numbers use StructuredRegressor.")
         )
     return codes
 
@@ -122,7 +119,8 @@ def distinct_labels(y, fractions=False):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
                 f"got fractions such as {classes[classes != np.rint(classes)][0]:g}. "
-                f"{NUMBERS}; for classes that are fractions pass y.astype(str)."
+                "For numbers use StructuredRegressor; for classes that are fractions pass "
+                "y.astype(str)."
             )
     if len(classes) < 2:
         description = f"{len(y)} rows of one class, {classes[0]!r}" if len(y) else "no rows"
@@ -138,15 +136,7 @@ def declared_order(y):
 
 
 class LabelSpace(OutputSpace):
-    """Base of the spaces whose user-side outputs are single labels, one vertex per class.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels, in the order of the vertices.
-    costs_ : ndarray of shape (n_classes, n_classes) or None
-        `cost_matrix`, if it was given, in units of its largest entry.
-    """
+    """Base of the spaces whose outputs are single labels, `classes_` in the order of vertices."""
 
     task: str | None = "multiclass"
     cost_matrix: Given = None  # a parameter where a space takes costs
@@ -232,8 +222,7 @@ class LabelSpace(OutputSpace):
         Raises
         ------
         ValueError
-            If a predicted label is not among the classes, if a true one is missing or a fraction,
-            or if the numbers of labels differ.
+            For unknown predicted labels, missing true ones, and numbers of labels that differ.
         """
         check_consistent_length(y_pred, y_true)
         truth = self.pack(y_true, accepts_unseen=True)

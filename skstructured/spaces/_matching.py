@@ -15,20 +15,19 @@ from skstructured._engine.simd import lesser
 from skstructured._engine.state import copy_into
 from skstructured.spaces.simplex import softmax_into, sparsemax_into
 
-#: Scores of a larger size count as this: sums of m of them stay finite.
-LARGEST = 1e300
-
-#: For loops over costs, which are never NaN: minima then become vectors.
-NO_NAN = {"nnan", "nsz"}
+#: Column sums of mean matchings this close to 1 end the iterations.
+COLUMN_SUM_TOL = 1e-13
+MAX_NEWTON, MAX_SINKHORN = 200, 2000
 
 
 @kernel
 def _cost(score):
-    """−θ, of NaN as of the least score."""
-    return -(min(score, LARGEST) if score >= -LARGEST else -LARGEST)
+    """−θ, of NaN as of the least score; sizes are cut so that sums of them stay finite."""
+    largest = 1e300
+    return -(min(score, largest) if score >= -largest else -largest)
 
 
-@kernel(fastmath=NO_NAN)
+@kernel(fastmath={"nnan", "nsz"})  # costs are never NaN: minima then become vectors
 def _lower(theta, i, prices, less, least, origin, whence):
     """`least` lowered to c_i − prices − less, with `whence` as `origin`; its least entry."""
     row, lowest = theta[i * least.shape[0] : (i + 1) * least.shape[0]], np.inf
@@ -134,13 +133,6 @@ def assign_rows(theta, V, m):
             V[n, (int(match[j]) - 1) * m + j - 1] = 1.0
 
 
-#: Column sums this close to 1 end the iterations.
-TOLERANCE = 1e-13
-MAX_NEWTON, MAX_SINKHORN = 200, 2000
-#: Ridge of the Newton system relative to the residual.
-RIDGE = 0.1
-
-
 @kernel
 def _row(z, sparse, p, support):
     """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
@@ -210,7 +202,8 @@ def _newton_direction(P, columns, m, sparse, ridge, H, d):
 
 
 @kernel
-def _residual(columns):
+def column_residual(columns):
+    """How far a column sum is from 1."""
     worst = 0.0
     for j in range(columns.shape[0]):
         worst = max(worst, abs(columns[j] - 1.0))
@@ -221,11 +214,11 @@ def _residual(columns):
 def _newton(C, v, m, sparse, P, columns, trial, d, H, z, support):
     """Maximize D from v by damped Newton steps; returns the residual of the column sums."""
     value = _dual(C, v, m, sparse, P, columns, z, support)
-    residual, boost = _residual(columns), 1.0
+    residual, boost = column_residual(columns), 1.0
     for _ in range(MAX_NEWTON):
-        if residual <= TOLERANCE or boost > 1e6:
+        if residual <= COLUMN_SUM_TOL or boost > 1e6:
             break
-        ridge = boost * max(RIDGE * min(residual, 1.0), 1e-11)
+        ridge = boost * max(0.1 * min(residual, 1.0), 1e-11)
         _newton_direction(P, columns, m, sparse, ridge, H, d)
         slope, largest = 0.0, 1e-300
         for j in range(m):
@@ -237,16 +230,15 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, support):
                 trial[j] = v[j] + t * d[j]
             reached = _dual(C, trial, m, sparse, P, columns, z, support)
             # Near the solution D no longer resolves the gain; the residual then decides.
-            smaller = _residual(columns) < (1.0 - 0.1 * t) * residual
+            smaller = column_residual(columns) < (1.0 - 0.1 * t) * residual
             level = smaller and reached >= value - 1e-12 * (1.0 + abs(value))
             better = level or reached > value + 1e-4 * t * slope
             if better:
                 break
             t *= 0.5
         if better:
-            for j in range(m):  # v[:] = trial would compile numba's error texts, for seconds
-                v[j] = trial[j]
-            value, residual, boost = reached, _residual(columns), max(1.0, 0.1 * boost)
+            copy_into(v, trial)
+            value, residual, boost = reached, column_residual(columns), max(1.0, 0.1 * boost)
         else:
             _dual(C, v, m, sparse, P, columns, z, support)
             boost *= 10.0
@@ -336,7 +328,7 @@ def _entropic_start(C, m, K, scaling, columns, v):
     for k in range(m * m):
         K[k] = math.exp(C[k])
     scaling[:] = 1.0
-    sinkhorn(K, scaling, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
+    sinkhorn(K, scaling, columns, m, COLUMN_SUM_TOL, MAX_SINKHORN, 20.0 + 2.0 * m)
     for j in range(m):
         v[j] = math.log(scaling[j])
 
@@ -359,7 +351,7 @@ def _matching(theta, truth, mu, work, sparse):
         _entropic_start(C, m, H, trial, columns, v)
     residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, support)
     work[0] = max(work[0], residual)
-    if residual > TOLERANCE:
+    if residual > COLUMN_SUM_TOL:
         _repair(mu, m, z, columns)
     less(mu, truth)
     return shift - _dual(C, v, m, sparse, H, columns, z, support)

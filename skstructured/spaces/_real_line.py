@@ -8,21 +8,9 @@ from skstructured._base.validation import check_weights
 from skstructured._engine.quantiles import weighted_quantile
 from skstructured._engine.saved import renamed
 
-#: Largest |y|: differences and sums of a few are finite.
-LARGEST = 1e300
 
-#: E z²/E|z| of normal z for which |z| is between its quantiles ½ and ⅘.
-NORMAL = 0.97996
-
-#: Distances below this share of the median, or of the mean of their roots, squared, are rounding.
-ROUNDING = 1e-13
-
-
-def _middle_size(sizes, weight):
-    """The mean of sizes (n,) from their median to the fifth largest of each five.
-
-    Each counts in proportion to its size, so those of 0 do not count.
-    """
+def _middle_scale(sizes, weight):
+    """``Σ d²/Σ d`` of sizes d (n,) between their quantiles ½ and ⅘, in normal deviations."""
     order = np.argsort(sizes)
     below = np.cumsum(weight[order])
     start = np.searchsorted(2.0 * below, below[-1], side="right")
@@ -32,17 +20,12 @@ def _middle_size(sizes, weight):
     if largest == 0.0:
         return 0.0
     shares = sizes[middle] / largest
-    return largest * float(np.average(shares, weights=weight[middle] * shares))
+    normal = 0.97996  # E z²/E|z| of normal z for which |z| is between these quantiles
+    return largest * float(np.average(shares, weights=weight[middle] * shares)) / normal
 
 
 class RealLine(Component):
-    """One real number per row: y is learned as ``(y − center)/scale``.
-
-    Attributes
-    ----------
-    dim_ : int
-        1.
-    """
+    """One real number per row: y is learned as ``(y − center)/scale``."""
 
     task = None
     has_ties = False
@@ -64,12 +47,11 @@ class RealLine(Component):
         self.center = float(weighted_quantile(y, weight, 0.5))
         sizes = np.abs(y - self.center)
         usual = float(np.average(np.sqrt(sizes), weights=weight)) ** 2
-        rounding = ROUNDING * max(abs(self.center), usual)
-        self.scale = _middle_size(sizes, weight) / NORMAL
+        rounding = 1e-13 * max(abs(self.center), usual)
+        self.scale = _middle_scale(sizes, weight)
         if self.scale <= rounding:
             differ = (sizes > rounding) & (weight > 0.0)
-            is_varied = differ.any()
-            self.scale = _middle_size(sizes[differ], weight[differ]) / NORMAL if is_varied else 1.0
+            self.scale = _middle_scale(sizes[differ], weight[differ]) if differ.any() else 1.0
         self.dim_ = 1
         return self
 
@@ -109,10 +91,11 @@ class RealLine(Component):
                 raise
             advice = "For labels use StructuredPredictor"
             raise ValueError(f"y must hold one number per row: {error}. {advice}.") from None
-        if len(y) and np.abs(y).max() > LARGEST:
+        largest = 1e300  # differences and sums of a few are finite
+        if len(y) and np.abs(y).max() > largest:
             worst = int(np.argmax(np.abs(y)))
             raise ValueError(
-                f"y must lie between -{LARGEST:g} and {LARGEST:g}, got {y[worst]:.4g} in row "
+                f"y must lie between -{largest:g} and {largest:g}, got {y[worst]:.4g} in row "
                 f"{worst}."
             )
         return y

@@ -1,6 +1,5 @@
 """Assignments and label rankings as permutation matrices."""
 
-import itertools
 import math
 from typing import Any, Self
 
@@ -12,16 +11,7 @@ from skstructured._engine.compiled import kernel
 from skstructured.extend._types import Floats, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.spaces._matching import assign_rows
-from skstructured.spaces.permutahedron import check_permutations
-
-CONVENTION = "y[i, j] = position of item j, a permutation of 0..m−1 per row with 0 = first"
-OTHER = (
-    "1-based. Which end is first? Positions p with 1 = first become p − 1; ranks r with m = best "
-    "become m − r"
-)
-
-#: Entries this close to 0 or 1 count as integral while rounding.
-SNAP = 1e-9
+from skstructured.spaces.permutahedron import Numbering, check_permutations, list_permutations
 
 
 @kernel
@@ -31,12 +21,13 @@ def _fractional(P, m, line, skip, by_row, places):
     An entry that became integral stays so: `places` keeps, for every line, how far the searches for
     its first and its second fractional entry have come.
     """
+    integral = 1e-9  # entries so close to 0 or 1 are
     step, start = (1, line * m) if by_row else (m, line)
     for search in range(2):
         k = places[search, line]
         if search == 1:
             k = max(k, places[0, line] + 1)
-        while k < m and not SNAP < P[start + k * step] < 1.0 - SNAP:
+        while k < m and not integral < P[start + k * step] < 1.0 - integral:
             k += 1
         places[search, line] = k
         if k == m:
@@ -172,9 +163,7 @@ class Birkhoff(OutputSpace):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Section 2.3.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; see `FenchelYoung`.
 
     .. [2] Cuturi (2013). Sinkhorn distances: lightspeed computation of optimal transport. NeurIPS.
 
@@ -187,10 +176,16 @@ class Birkhoff(OutputSpace):
 
     default_regularizer = "shannon"
     constant_sum = over_pairs = True
+    _numbering = Numbering(
+        0,
+        "y[i, j] = position of item j, a permutation of 0..m−1 per row with 0 = first",
+        "1-based. Which end is first? Positions p with 1 = first become p − 1; ranks r with m = "
+        "best become m − r",
+    )
 
     def fit(self, y: Outputs) -> Self:
         """Learn the number of items from positions (n, m); returns self."""
-        self.n_items_ = check_permutations(y, 0, CONVENTION, OTHER).shape[1]
+        self.n_items_ = check_permutations(y, self._numbering).shape[1]
         self.dim_, self.classes_ = self.n_items_**2, np.arange(self.n_items_)
         return self
 
@@ -199,7 +194,7 @@ class Birkhoff(OutputSpace):
 
     def pack(self, y: Outputs) -> Packed:
         """Positions (n, m); a ValueError names a row that is not a permutation of 0..m−1."""
-        return check_permutations(y, 0, CONVENTION, OTHER, self._side())
+        return check_permutations(y, self._numbering, self._side())
 
     def unpack(self, packed: Packed) -> Floats:
         """Flattened permutation matrices (n, m²) of positions (n, m)."""
@@ -247,10 +242,7 @@ class Birkhoff(OutputSpace):
 
     def vertices(self) -> Floats:
         """All m! permutation matrices (m!, m²); m ≤ 8."""
-        m = self._side()
-        if m > 8:
-            raise ValueError(f"{m}! vertices are too many to list; at most m = 8 is supported.")
-        return self.unpack(np.array(list(itertools.permutations(range(m)))))
+        return self.unpack(list_permutations("m", self._side()))
 
     def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices (k, m²) and weights (k,) with weighted mean μ (m²,); k ≤ (m−1)² + 1.

@@ -44,12 +44,6 @@ def sigmoid_rows(theta):
     return expit(theta), -log_expit(-theta).sum(axis=1)
 
 
-NO_INDICATORS = (
-    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Convert lists of "
-    "labels with sklearn.preprocessing.MultiLabelBinarizer."
-)
-
-
 class Hypercube(OutputSpace):
     r"""Multilabel outputs as the vertices {0,1}^d of the hypercube, with the Hamming loss.
 
@@ -70,9 +64,7 @@ class Hypercube(OutputSpace):
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
-    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
-    2.3 and appendix B.
+    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3 and appendix B; see `FenchelYoung`.
     """
 
     task = "multilabel"
@@ -120,12 +112,14 @@ class Hypercube(OutputSpace):
 
 def _indicator_matrix(y):
     """Read `y` as a float64 0/1 matrix, or raise a ValueError that names the first wrong entry."""
-    if issparse(y):
-        y = y.toarray()
-    elif _dimensions(y) != 2:
-        raise ValueError(NO_INDICATORS.format(f"an array of {_dimensions(y)} dimension(s)"))
-    elif np.asarray(y).dtype.kind in "SU":
-        raise ValueError(NO_INDICATORS.format("strings"))
+    y = y.toarray() if issparse(y) else y
+    n_dimensions = _dimensions(y)
+    if n_dimensions != 2 or np.asarray(y).dtype.kind in "SU":
+        kind = "strings" if n_dimensions == 2 else f"an array of {n_dimensions} dimension(s)"
+        raise ValueError(
+            f"y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {kind}. "
+            "Convert lists of labels with sklearn.preprocessing.MultiLabelBinarizer."
+        )
     V = check_array(y, dtype=np.float64, order="C", input_name="y")
     wrong = (V != 0.0) & (V != 1.0)
     if wrong.any():
@@ -207,17 +201,7 @@ def best_label_sets(mu, empty):
 
 
 class Signs(LabelSpace):
-    """Two classes as −1 and 1; K > 2 classes as the vectors of K signs with a single 1.
-
-    The target loss is the zero-one loss.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K,)
-        Sorted class labels.
-    dim_ : int
-        1 for two classes, else K.
-    """
+    """Two classes as −1 and 1 (dim 1); K > 2 classes as the vectors of K signs with a single 1."""
 
     scores_classes = True
 

@@ -6,15 +6,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
+from skstructured._base.component import inherit_parameters
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.extend._types import Floats, Given, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace, declared_order
-from skstructured.spaces.simplex import log_softmax
-
-#: In so few rows all labels may differ and be fractions; in more, half must repeat others.
-FEW = 20
+from skstructured.spaces.simplex import Simplex, log_softmax
 
 
 @kernel
@@ -80,6 +78,7 @@ def log_staircase(theta):
     return log_softmax(_prefix_sums(theta))
 
 
+@inherit_parameters(Simplex)
 class OrdinalChain(LabelSpace):
     r"""d+1 ordinal classes as staircases 1…1 0…0 in R^d, with the absolute loss.
 
@@ -94,12 +93,7 @@ class OrdinalChain(LabelSpace):
         categories without rows, and sorts numbers. Three or more strings such as "poor", "fair",
         "good" have no natural order and raise a ValueError. scikit-learn's ``cross_val_predict``
         sorts labels itself for every method except "predict".
-    cost_matrix : array-like of shape (d+1, d+1) or None, default=None
-        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class j if the true class
-        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
-        classes and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
-        loss is the cost divided by the largest one. None is ``|i − j|``. `predict` minimizes the
-        expected cost, unless the decoder is "nearest" or "map", for which a learner warns.
+    {Simplex: cost_matrix}
 
     Attributes
     ----------
@@ -123,9 +117,7 @@ class OrdinalChain(LabelSpace):
 
     References
     ----------
-    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Section 2.3.
+    .. [1] Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; see `FenchelYoung`.
 
     .. [2] Blondel (2019). Structured prediction with projection oracles. NeurIPS.
     """
@@ -148,7 +140,7 @@ class OrdinalChain(LabelSpace):
             return order
         classes = _check_sortable(super()._find_classes(y))
         fractions = classes[classes != np.rint(classes)] if classes.dtype.kind == "f" else ()
-        if len(fractions) > 0 and FEW < len(y) < 2 * len(classes):
+        if len(fractions) > 0 and 20 < len(y) < 2 * len(classes):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
                 f"got {len(classes)} distinct numbers in {len(y)} rows, such as {fractions[0]:g}. "

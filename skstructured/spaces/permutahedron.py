@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -10,31 +10,47 @@ from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
+from skstructured._engine.state import copy_into
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 
 
-def check_permutations(y, first, convention, other, size=None):
-    """Rows of y as int64 permutations of first … first+size−1; a ValueError names the row.
+class Numbering(NamedTuple):
+    """How the items of a row are numbered, from `first` on, in the words of errors."""
 
-    `convention` explains the entries; `other` is the likely mistake of an offset by one.
-    """
+    first: int
+    convention: str
+    mistake: str  # the likely one: an offset by one
+
+
+RANK_NUMBERING = Numbering(
+    1,
+    "y[i, j] = rank of item j, a permutation of 1..d per row with d = best",
+    "0-based. Which end is best? Ranks r with 0 = worst become r + 1; positions p with 0 = first "
+    "become d − p (scikit-learn's cross_val_predict, for methods other than predict, renumbers "
+    "from 0)",
+)
+
+
+def check_permutations(y, numbering, size=None):
+    """Rows of y as int64 permutations of first … first+size−1; a ValueError names the row."""
     y = _rankings(y)
     gaps = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else ()
     if len(gaps):
         row, item = gaps[0]
         raise ValueError(
             f"Row {row} of y contains NaN for item {item}, but every row must rank all items "
-            f'({convention}). Leave out rows that are not complete. The space "ranking" accepts '
-            "ties, and NaN behind all ranked items."
+            f"({numbering.convention}). Leave out rows that are not complete. The space "
+            '"ranking" accepts ties, and NaN behind all ranked items.'
         )
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):
-        raise ValueError(f"y must hold integers ({convention}), got {y.ravel()[:10].tolist()}.")
+        values = y.ravel()[:10].tolist()
+        raise ValueError(f"y must hold integers ({numbering.convention}), got {values}.")
     y = y.astype(np.int64)
     m = _check_width(y, size)
-    wrong = (np.sort(y, axis=1) != np.arange(first, first + m)).any(axis=1)
+    wrong = (np.sort(y, axis=1) - numbering.first != np.arange(m)).any(axis=1)
     if wrong.any():
-        _refuse(y, int(np.flatnonzero(wrong)[0]), first, convention, other)
+        _refuse(y, int(np.flatnonzero(wrong)[0]), numbering)
     return y
 
 
@@ -58,13 +74,13 @@ def _check_width(y, size):
     return m
 
 
-def _refuse(y, row, first, convention, other):
-    values, m = y[row], y.shape[1]
+def _refuse(y, row, numbering):
+    (first, convention, mistake), values, m = numbering, y[row], y.shape[1]
     ordered = np.sort(values)
     if (np.diff(ordered) == 0).any():
         reason = f"it has ties at {int(ordered[1:][np.diff(ordered) == 0][0])}"
     elif np.array_equal(ordered, np.arange(1 - first, 1 - first + m)):
-        reason = f"it looks {other}"
+        reason = f"it looks {mistake}"
     else:
         reason = "it has values outside that range"
     raise ValueError(
@@ -81,16 +97,9 @@ def relevances(y):
     y = np.asarray(y)
     first = int(y.size > 0 and y.min() > 0)
     convention = "positions 0..m-1 (0 = first) or ranks 1..m (m = best) in y"
-    y = check_permutations(y, first, convention, "like the other kind, and all rows must be of one")
+    mistake = "like the other kind, and all rows must be of one"
+    y = check_permutations(y, Numbering(first, convention, mistake))
     return y - 1 if first else y.shape[1] - 1 - y
-
-
-CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = best"
-OTHER = (
-    "0-based. Which end is best? Ranks r with 0 = worst become r + 1; positions p with 0 = first "
-    "become d − p (scikit-learn's cross_val_predict, for methods other than predict, renumbers "
-    "from 0)"
-)
 
 
 def mean_ranks(y, size=None):
@@ -100,7 +109,7 @@ def mean_ranks(y, size=None):
     """
     y = _rankings(y)
     if y.dtype.kind not in "iuf":
-        check_permutations(y, 1, CONVENTION, OTHER)
+        check_permutations(y, RANK_NUMBERING)
     _check_width(y, size)
     absent = np.isnan(y)
     ranks = rankdata(np.where(absent, -np.inf, y), axis=1)
@@ -115,13 +124,20 @@ def _refuse_ranks(y, ranks, row):
     if np.isnan(y_row).all():
         raise ValueError(f"Row {row} of y ranks no item: all are NaN. Leave it out.")
     if len(np.unique(y_row)) == len(y_row) and not np.isnan(y_row).any():
-        _refuse(y, row, 1, CONVENTION, OTHER)
+        _refuse(y, row, RANK_NUMBERING)
     raise ValueError(
         f"Row {row} of y, {y_row[:10].tolist()}, must be {ranks[row, :10].tolist()} if its largest "
         "number is the best: tied items share the mean of their ranks, and items that are not "
         "ranked (NaN) are behind all others. For all rows this is "
         "scipy.stats.rankdata(np.nan_to_num(y, nan=-np.inf), axis=1)."
     )
+
+
+def list_permutations(name, size):
+    """All permutations (size!, size) of 0 … size−1; a ValueError for more than 8! of them."""
+    if size > 8:
+        raise ValueError(f"{size}! vertices are too many to list; at most {name} = 8 is supported.")
+    return np.array(list(itertools.permutations(range(size))))
 
 
 @kernel
@@ -144,8 +160,7 @@ def sort_descending(theta, order, spare):
                 left = j >= stop or (i < middle and theta[int(order[i])] >= theta[int(order[j])])
                 spare[k] = order[i] if left else order[j]
                 i, j = (i + 1, j) if left else (i, j + 1)
-        for k in range(dim):  # order[:] = spare would compile numba's error texts, for seconds
-            order[k] = spare[k]
+        copy_into(order, spare)
         run *= 2
 
 
@@ -299,9 +314,7 @@ class Permutahedron(OutputSpace):
     ----------
     .. [1] Blondel, Teboul, Berthet, Djolonga (2020). Fast differentiable sorting and ranking. ICML.
 
-    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
-       Appendix C.
+    .. [2] Sakaue, Bao, Tsuchiya, Oki (2024), appendix C; see `FenchelYoung`.
 
     .. [3] Hardy, Littlewood, Pólya (1929). Some simple inequalities satisfied by convex functions.
        Messenger of Mathematics.
@@ -348,10 +361,7 @@ class Permutahedron(OutputSpace):
 
     def vertices(self) -> Floats:
         """All d! permutations; d ≤ 8."""
-        d = self._dimension()
-        if d > 8:
-            raise ValueError(f"{d}! vertices are too many to list; at most d = 8 is supported.")
-        return np.array(list(itertools.permutations(range(1, d + 1))), dtype=np.float64)
+        return list_permutations("d", self._dimension()) + 1.0
 
     def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Spearman loss <y, y − μ>/M, of shape (n,)."""

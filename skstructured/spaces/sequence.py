@@ -6,27 +6,21 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
 from skstructured.extend._readers import SequenceReader
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
+from skstructured.spaces.simplex import Simplex
 
 
 class Chains(Ragged):
-    """Scores, or marginals, of label sequences.
+    """Scores, or marginals, of label sequences: `unary` (N, k) of labels at positions, and `pair`.
 
-    Attributes
-    ----------
-    unary : ndarray of shape (N, k)
-        Of labels at positions.
-    offsets : ndarray of shape (n + 1,)
-        Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
-    pair : ndarray of shape (1, k, k) or (N, k, k)
-        Of neighboring labels, the same for all steps or for each row and the next.
-    vertices : list or None
-        If marginals are projections, (labels, weights) of what each is a mean of.
+    That is of neighboring labels, (1, k, k) for all steps or (N, k, k) for each row and the next.
+    If marginals are projections, `vertices` has (labels, weights) of what each is a mean of.
     """
 
     def __init__(self, unary, offsets, pair, vertices=None):
@@ -90,6 +84,7 @@ def indicators(codes, k):
     return Chains(unary, codes.offsets, pair)
 
 
+@inherit_parameters(Simplex)
 class LabelSequence(LabelSpace):
     r"""Sequences of labels, such as the letters of a word or the tags of a sentence.
 
@@ -100,13 +95,8 @@ class LabelSequence(LabelSpace):
 
     Parameters
     ----------
-    cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting label j if the true label
-        is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
-        labels and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
-        loss is the mean cost divided by the largest one. None is 1 for all mistakes. `predict`
-        minimizes the expected cost, unless the decoder is "nearest" or "map", for which a learner
-        warns.
+    {Simplex: cost_matrix}
+        The target loss is the mean over positions.
 
     Attributes
     ----------
@@ -137,8 +127,7 @@ class LabelSequence(LabelSpace):
     .. [2] Niculae, Martins, Blondel, Cardie (2018). SparseMAP: differentiable sparse structured
        inference. ICML.
 
-    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses
-       and improved surrogate regret for online multiclass classification with logistic loss. COLT.
+    .. [3] Sakaue, Bao, Tsuchiya, Oki (2024); see `FenchelYoung`.
 
     Examples
     --------
@@ -248,16 +237,14 @@ class LabelSequence(LabelSpace):
         lengths = np.full(len(codes), length)
         return np.asarray(self.unpack(Ragged.from_lengths(codes.ravel(), lengths)))
 
-    def position_costs(self, mu: Floats, codes: Ints) -> Floats:
-        """Costs (N,) of marginals (N, k) if labels `codes` (N,) are true."""
-        return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
-
     def expected_loss(self, mu: Vectors | Ragged, V: Vectors | Ragged) -> Floats:
         """Target loss, affine in μ, of every embedding or of `Ragged` positions, (n,)."""
         truth = self.codes(V)
         if type(mu) is Ragged:
-            return mean_of(self.costs_[mu.values, truth.values], truth.offsets)
-        return mean_of(self.position_costs(self.chains(mu)[0], truth.values), truth.offsets)
+            return mean_per_sequence(self.costs_[mu.values, truth.values], truth.offsets)
+        unary, _, _ = self.chains(mu)
+        costs = np.einsum("nk,kn->n", unary, self.costs_[:, truth.values])
+        return mean_per_sequence(costs, truth.offsets)
 
     def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
         """Mean cost over the positions of each sequence, in [0, 1]; 1 at unseen true labels.
@@ -280,7 +267,7 @@ class LabelSequence(LabelSpace):
         predicted, truth = self.pack(y_pred), self.pack(y_true, accepts_unseen=True)
         check_same_lengths(predicted, truth)
         costs = self.costs_[predicted.values, truth.values]
-        return mean_of(np.where(truth.values < 0, 1.0, costs), truth.offsets)
+        return mean_per_sequence(np.where(truth.values < 0, 1.0, costs), truth.offsets)
 
     def score_weights(self, y: Any, sample_weight: Given) -> Given:
         """Every position of a sequence counts as much as the sequence's weight."""
@@ -300,6 +287,6 @@ class LabelSequence(LabelSpace):
         return Geometry(nu, math.sqrt(2.0 * (2 * M - 1)), gamma)
 
 
-def mean_of(values, offsets):
+def mean_per_sequence(values, offsets):
     """Means (n,) of numbers (N,) over the positions of each sequence."""
     return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)

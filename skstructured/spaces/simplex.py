@@ -170,8 +170,9 @@ class Simplex(LabelSpace):
         Costs of mistakes: ``cost_matrix[i, j]`` is the cost of predicting class j if the true class
         is i, in the order of `classes_`. It is not negative, and 0 on the diagonal. Rows are true
         classes and columns are predictions, as in scikit-learn's ``confusion_matrix``. The target
-        loss is the cost divided by the largest one. None is 1 for all mistakes. `predict` minimizes
-        the expected cost, unless the decoder is "nearest" or "map", for which a learner warns.
+        loss is the cost divided by the largest one. None is 1 for all mistakes, and for ordinal
+        classes ``|i − j|``. `predict` minimizes the expected cost, unless the decoder is "nearest"
+        or "map", for which a learner warns.
 
     Attributes
     ----------
@@ -190,9 +191,7 @@ class Simplex(LabelSpace):
 
     References
     ----------
-    Sakaue, Bao, Tsuchiya, Oki (2024). Online structured prediction with Fenchel–Young losses and
-    improved surrogate regret for online multiclass classification with logistic loss. COLT. Section
-    2.3.
+    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; see `FenchelYoung`.
     """
 
     scores_classes = True

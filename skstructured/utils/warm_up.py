@@ -9,7 +9,7 @@ from skstructured._engine.compiled import compile_at_once
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend.learner import OnlineLearner
-from skstructured.spaces import SPACES
+from skstructured.spaces import SPACES_BY_NAME
 
 #: Estimators that need others.
 META_ESTIMATORS = ("AbstainingHedgeClassifier", "PredictionSets")
@@ -63,7 +63,7 @@ def _estimators():
     names = [name for name in public if hasattr(public[name], "predict")]
     estimators = {name: [public[name]()] for name in names if name not in META_ESTIMATORS}
     estimators["BanditGaptronClassifier"][0].set_params(radius=1.0)
-    return estimators | {space: [cls(space) for cls in both] for space in SPACES}
+    return estimators | {space: [cls(space) for cls in both] for space in SPACES_BY_NAME}
 
 
 def _rows_for(estimator):
@@ -82,7 +82,7 @@ def _rows_for(estimator):
     kinds |= dict.fromkeys(("PiSTOLRegressor", "StructuredRegressor"), (X, scores[:, 0]))
     kinds |= dict.fromkeys(("ListwiseRanker", "StructuredRanker"), (items, list(order)))
     kinds |= dict.fromkeys(("ConditionalLogit", "ItemStructuredPredictor"), (items, best))
-    space = SPACES.get(getattr(estimator, "space", None), estimator)
+    space = SPACES_BY_NAME.get(getattr(estimator, "space", None), estimator)
     return kinds.get(type(estimator).__name__, kinds.get(getattr(space, "__name__", ""), (X, best)))
 
 

@@ -9,7 +9,7 @@ from table_files import homes, iris, trips
 
 import skstructured
 from skstructured.__main__ import SPACE_NAMES, SPACE_OPTIONS, main
-from skstructured.spaces import SPACES, TASKS
+from skstructured.spaces import SPACES_BY_NAME, SPACES_BY_TASK
 
 #: The command in a process that cannot import what its first argument names.
 WITHOUT = """
@@ -95,7 +95,12 @@ def test_errors_of_rows_need_pandas_alone(case, tmp_path):
 
 def test_names_of_spaces_are_those_of_the_package():
     """Written down, so they are known before spaces are imported."""
-    wanted = {name: task for name in SPACES for task in TASKS if SPACES[name] is TASKS[task]}
+    wanted = {
+        name: task
+        for name in SPACES_BY_NAME
+        for task in SPACES_BY_TASK
+        if SPACES_BY_NAME[name] is SPACES_BY_TASK[task]
+    }
     wanted |= {"ordinal": "ordinal", "real": "real", "regression": "real"}
     assert {name: SPACE_NAMES.get(name, name) for name in (*SPACE_OPTIONS, *SPACE_NAMES)} == wanted
 

@@ -26,7 +26,7 @@ from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate, validation
 from skstructured.guarantees import risk_bound
 from skstructured.items.metrics import ndcg
-from skstructured.spaces import SPACES
+from skstructured.spaces import SPACES_BY_NAME
 
 RANKINGS = {"assignment": 0, "ranking": 1}
 
@@ -137,12 +137,12 @@ def test_the_baseline_is_the_best_answer_that_is_always_the_same(name):
         "birkhoff": np.array([rng.permutation(3) for _ in range(40)]),
         "permutahedron": np.array([[1, 2, 3], [1, 3, 2], [1, 3, 2], [2, 1, 3]]),
     }[name]
-    space = SPACES[name]().fit(y)
+    space = SPACES_BY_NAME[name]().fit(y)
     if name == "permutahedron":  # by mean ranks, 1.25, 2.25, 2.5
         best = space.target_loss(np.repeat([[1, 2, 3]], 4, axis=0), y).mean()
     else:
         best = best_constant_loss(space, y)
-    assert measures.baseline_loss(SPACES[name](), y) == pytest.approx(best)
+    assert measures.baseline_loss(SPACES_BY_NAME[name](), y) == pytest.approx(best)
 
 
 def effects(model, X, names="", encoder=None, space="multiclass", **more):

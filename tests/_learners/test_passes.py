@@ -10,7 +10,7 @@ from streams import label_sets, largest_feature
 
 from skstructured import GaptronClassifier, MulticlassPerceptron, OnlineStructuredPredictor
 from skstructured._learners.models import SCORES, LinearModel
-from skstructured._learners.pass_selection import LINEAR
+from skstructured._learners.pass_selection import LINEAR_SEARCH
 
 KINDS = {
     "predictor": OnlineStructuredPredictor,
@@ -93,7 +93,9 @@ def test_tol_stops_after_a_pass_that_is_no_better(kind, tol, rng):
 
 @pytest.mark.parametrize("tol", [0.0, 0.05, 0.3])
 def test_auto_stops_after_a_pass_that_is_no_better_and_a_number_does_not(tol, rng, monkeypatch):
-    monkeypatch.setattr(LinearModel, "search", LINEAR._replace(usual=12, few=0, plenty=0, tol=tol))
+    monkeypatch.setattr(
+        LinearModel, "search", LINEAR_SEARCH._replace(usual=12, few=0, plenty=0, tol=tol)
+    )
     X, y = noisy(rng, n=100)
     every = OnlineStructuredPredictor(optimizer="parameter_free", max_iter=12, random_state=0).fit(
         X, y

@@ -183,7 +183,7 @@ every_kind = pytest.mark.parametrize("model", KINDS.values(), ids=list(KINDS))
 
 @every_kind
 def test_verbose_tells_how_far_it_is(monkeypatch, capsys, model, rng):
-    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     X, y = two_classes(rng)
     quiet = clone(model).fit(X, y)
     assert capsys.readouterr().out == ""

@@ -19,7 +19,13 @@ import skstructured as sk
 from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees import risk as risk_module
-from skstructured.guarantees.rises import EVIDENCE, LEVELS, RiseTest, fitting_weights, rise_found
+from skstructured.guarantees.rises import (
+    N_RISE_LEVELS,
+    RISE_EVIDENCE,
+    RiseTest,
+    fitting_weights,
+    rise_found,
+)
 from skstructured.guarantees.risk import OrderTest, fewest_losses, path
 from skstructured.streaming import array_chunks
 
@@ -391,7 +397,7 @@ class TestTheTest:
         """Read from what every round starts: delta in all, or per run length."""
         test, total = RiseTest(0.3, run_length), 0.0
         for loss in rng.random_sample(3000) < np.repeat([0.5, 0.02, 0.9], 1000):
-            total += test._starts.sum() / LEVELS
+            total += test._starts.sum() / N_RISE_LEVELS
             test.update(np.array([float(loss)]))
         assert test.n_rises == 1
         limit = 0.3 if run_length is None else 0.3 * 3000 / run_length
@@ -418,14 +424,14 @@ class TestTheTest:
         """Over all λ together, evidence e is against the true risk with probability l exp(−e)."""
         rng, n = np.random.RandomState(6), 3000
         for risk in (0.02, 0.2, 0.7):
-            exceeded = np.zeros(len(EVIDENCE))
+            exceeded = np.zeros(len(RISE_EVIDENCE))
             for losses in (rng.random_sample((n, 500)) < risk).astype(float):
                 test = RiseTest(0.05)
                 test.update(losses)
-                base = test._slot * LEVELS
-                exceeded += test._levels[base : base + len(EVIDENCE)] < risk
+                base = test._slot * N_RISE_LEVELS
+                exceeded += test._levels[base : base + len(RISE_EVIDENCE)] < risk
             values = len(fitting_weights(test._earlier))
-            for share, evidence in zip(exceeded / n, EVIDENCE, strict=True):
+            for share, evidence in zip(exceeded / n, RISE_EVIDENCE, strict=True):
                 assert share <= most(min(1.0, values * np.exp(-evidence)), n)
 
     @slow_if_interpreted

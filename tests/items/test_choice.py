@@ -48,7 +48,7 @@ def same(model, other, rtol, digits=1e-12):
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 @pytest.mark.parametrize(("make", "block"), [(np.asarray, 10), (sparse.csr_matrix, 1 << 21)])
 def test_fit_is_the_literal_optimum(alpha, make, block, monkeypatch):
-    monkeypatch.setattr(_choice_fit, "BLOCK", block)
+    monkeypatch.setattr(_choice_fit.Likelihood, "numbers_per_block", block)
     rounds, chosen, weights = problem()
     w = naive.fitted(rounds, chosen, weights, alpha)
     model = ConditionalLogit(alpha, standardize=False)
@@ -515,6 +515,6 @@ def test_wide_sparse_rows(monkeypatch):
     np.testing.assert_allclose(model.standard_errors_, dense.standard_errors_, rtol=1e-6)
     with pytest.raises(ValueError, match="Perfect separation"):  # more features than rounds
         ConditionalLogit().fit(X, y, qid)
-    monkeypatch.setattr("skstructured.items.choice.MOST_FEATURES", 89)
+    monkeypatch.setattr(ConditionalLogit, "_max_features", 89)
     with pytest.raises(ValueError, match="at most 89 features, .* got 90. Use ItemStructured"):
         ConditionalLogit(1e-3).fit(X, y, qid)

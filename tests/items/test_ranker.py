@@ -21,7 +21,7 @@ from skstructured._base.ragged import Ragged
 from skstructured.evaluation import progressive_validate
 from skstructured.items import metrics
 from skstructured.items._model import MappedRounds
-from skstructured.items._reading import mean_ranks, read_items, shares_of
+from skstructured.items._reading import ranks_within_rounds, read_items, shares_of
 from skstructured.items._spaces import TiedRanks
 from skstructured.items.ranker import QuantileBinner
 
@@ -101,8 +101,8 @@ def test_shares_and_ranks_are_their_formulas():
     y, scores = np.array([2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 3.0]), np.array([1.0, 1.0, 5.0])
     wanted = [3 / 4, 0, 1 / 4, 1 / 3, 1 / 3, 1 / 3, 1]
     np.testing.assert_allclose(shares_of(items, y).values, wanted)
-    np.testing.assert_allclose(mean_ranks(y, items.offsets), [3, 1, 2, 2, 2, 2, 1])
-    np.testing.assert_allclose(mean_ranks(scores, np.array([0, 3])), [1.5, 1.5, 3])
+    np.testing.assert_allclose(ranks_within_rounds(y, items.offsets), [3, 1, 2, 2, 2, 2, 1])
+    np.testing.assert_allclose(ranks_within_rounds(scores, np.array([0, 3])), [1.5, 1.5, 3])
 
 
 @pytest.mark.parametrize("tied", [[3.0, 1.5, 1.5], [2.0, 2.0, 2.0], [3.0, 2.0, 1.0]])

@@ -15,17 +15,19 @@ import skstructured as sk
 from skstructured._engine.gradients import run_gradient_rows
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FenchelYoung, GapSurrogate, IndicatorMargins, ZeroOneLoss
-from skstructured.losses.gap import KINDS, add_gradient, gap, gap_gradient
+from skstructured.losses.gap import GapKind, add_gradient, gap, gap_gradient
 from skstructured.losses.surrogates import (
-    RESIDUAL_KINDS,
     MarginLoss,
+    ResidualKind,
     ResidualLoss,
+    kind_names,
     residual_gradient,
 )
 from skstructured.metrics import expected_target_loss_scorer
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
+KINDS = {name: float(GapKind[name.upper()]) for name in kind_names(GapKind)}
 X, CLASSES = load_iris(return_X_y=True)
 SETS = np.stack([X[:, 0] > 5.8, X[:, 2] > 4.0, CLASSES == 1], axis=1).astype(int)
 OUTPUTS = {"simplex": CLASSES, "hypercube": SETS, "ordinal": CLASSES}
@@ -82,10 +84,10 @@ def test_surrogates_with_a_gap_are_their_formula(kind, rng):
         assert gap(theta, KINDS[kind]) == pytest.approx(a, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", RESIDUAL_KINDS)
+@pytest.mark.parametrize("kind", kind_names(ResidualKind))
 def test_losses_of_residuals_are_their_formula(kind):
     epsilon, q, g = 0.3, 0.8, np.empty(1)
-    params = np.array([RESIDUAL_KINDS[kind], epsilon, q])
+    params = np.array([float(ResidualKind[kind.upper()]), epsilon, q])
     for y, theta in ((1.5, 1.5 + r) for r in (-2.0, -0.31, -0.29, -0.1, 0.0, 0.1, 0.29, 0.31, 2.0)):
         r, sign = theta - y, np.sign(theta - y)
         wanted = {
@@ -121,7 +123,7 @@ def test_rows_in_numpy_are_those_of_compiled_functions(space, n, rng):
     np.testing.assert_allclose(value, 2.0 * (loss.conjugate(theta) - np.sum(theta * V, axis=1)))
 
 
-@pytest.mark.parametrize("kind", RESIDUAL_KINDS)
+@pytest.mark.parametrize("kind", kind_names(ResidualKind))
 @pytest.mark.parametrize("epsilon", [None, 0.0, 0.3])
 def test_residuals_in_numpy_are_those_of_the_compiled_function(kind, epsilon, rng):
     loss = ResidualLoss(kind=kind, epsilon=epsilon, quantile=0.3)

@@ -30,7 +30,7 @@ from skstructured.sequences import (
     sequence_accuracy_scorer,
 )
 from skstructured.sequences._decoding import ChainRule, SequenceLoss
-from skstructured.spaces.sequence import Chains, mean_of
+from skstructured.spaces.sequence import Chains, mean_per_sequence
 from skstructured.streaming import fit_chunks
 
 LETTERS = np.array(["a", "b", "c"])
@@ -321,7 +321,7 @@ class TestScores:
 
 @pytest.mark.interpreted
 def test_means_over_positions():
-    np.testing.assert_allclose(mean_of(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
+    np.testing.assert_allclose(mean_per_sequence(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
 
 
 def test_sequences_come_out_as_matrices_and_no_frames():

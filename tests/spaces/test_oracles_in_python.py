@@ -11,7 +11,7 @@ from plain import predictor
 from scipy.optimize import nnls
 
 from skstructured import OnlineStructuredPredictor, StructuredPredictor
-from skstructured._learners.pass_selection import FOURIER, KERNEL, LINEAR
+from skstructured._learners.pass_selection import FOURIER_SEARCH, KERNEL_SEARCH, LINEAR_SEARCH
 from skstructured.extend import OutputSpace, _by_vertices
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import SquaredNorm
@@ -128,11 +128,11 @@ def test_scores_of_other_sizes_list_other_vertices(rng):
 
 
 def test_passes_are_tried_on_fewer_rows():
-    for search in (LINEAR, KERNEL, FOURIER):
+    for search in (LINEAR_SEARCH, KERNEL_SEARCH, FOURIER_SEARCH):
         tried = search.for_rows(100, in_python=True)
         assert tried.in_turns == 0 and tried.most_learned <= 1000 and tried.most <= 20
         assert search.for_rows(5000, in_python=True).usual == search.usual
-    assert LINEAR.for_rows(100, in_python=True).usual < LINEAR.for_rows(100).usual
+    assert LINEAR_SEARCH.for_rows(100, in_python=True).usual < LINEAR_SEARCH.for_rows(100).usual
 
 
 def test_only_losses_of_oracles_in_python_call_python():

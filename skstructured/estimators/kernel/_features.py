@@ -12,10 +12,10 @@ from skstructured._engine.simd import write_waves
 from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
-from skstructured._learners.pass_selection import FOURIER
+from skstructured._learners.pass_selection import FOURIER_SEARCH
 from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._values import counted_rows, kernel_of, width_of
-from skstructured.guarantees.certificates import certificate_of
+from skstructured.guarantees.certificates import mixture_certificate
 
 #: Factors of γ of the three kernels whose mean is "multiscale".
 OCTAVES = (0.25, 1.0, 4.0)
@@ -220,7 +220,7 @@ class FeatureModel(LinearModel):
     instead of ‖[z, φ(z)]‖².
     """
 
-    search, small_products = FOURIER, True
+    search, small_products = FOURIER_SEARCH, True
     without_kernels = (
         "random features: last_weights_ are those of [z, phi(z)], with z the standardized rows"
     )
@@ -252,7 +252,9 @@ class FeatureModel(LinearModel):
         """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
         if not self.has_lines:
             return super()._theorem(delta)
-        return certificate_of(self.optimizer, self.loss, self.state, delta, self.expert_names())
+        return mixture_certificate(
+            self.optimizer, self.loss, self.state, delta, self.expert_names()
+        )
 
     def _raw(self, Z):
         if not self.has_lines:

@@ -12,7 +12,7 @@ from skstructured._engine.state import LinearState, LoopState, at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
 from skstructured._learners.multiple_passes import most_passes
-from skstructured._learners.pass_selection import KERNEL
+from skstructured._learners.pass_selection import KERNEL_SEARCH
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
 from skstructured.estimators.kernel._values import (
     BLOCK,
@@ -52,7 +52,7 @@ class KernelModel(Model):
     It is made with the parameters `kernel` and `gamma` of a learner.
     """
 
-    search = KERNEL
+    search = KERNEL_SEARCH
     without_kernels = ""
 
     def _set_up(self, learner, vectors):

@@ -16,22 +16,17 @@ from skstructured._base.validation import check_positive
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import BlockResult
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.weights import with_intercept
 from skstructured.decoders import MAP, Nearest, Sampled
-from skstructured.estimators.logistic._full_matrix import LOOK, RoundLimit
+from skstructured.estimators._auto import given_decoder
+from skstructured.estimators.logistic._full_matrix import ROUNDS_PER_CHECK, RoundLimit
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Comparison
 from skstructured.extend.model import Model
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FenchelYoung
-
-#: Numbers of transformed rows that are ready at a time, rows predicted at most, products of about a
-#: second; and residuals of logits, in units of their size, that are told.
-READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
-
-#: Entries of new rows, as transformed, are cut there, far from where squares are inf: a feature
-#: that was tiny in all rows learned is huge.
-WIDEST = 1e60
 
 
 @parameters
@@ -47,15 +42,23 @@ class LogisticParameters:
     random_state: Seed = None
 
 
-def logistic_parts(learner, space):
-    """The logistic loss over a fitted space, in bits or nats, and no optimizer."""
-    unit = 1.0 if isinstance(learner._given_decoder(), Sampled) else 1.0 / math.log(2.0)
-    return FenchelYoung(space, "shannon", scale=unit), None
+class LogisticLearner(DecodedPredictions, OnlineEstimator):
+    """Base of second-order logistic learners, which bring `_new_weights(K, width)`."""
 
+    loss, _given_decoder = "fenchel_young", given_decoder
 
-def take_decoder(learner):
-    """Check that the decoder supports the loss."""
-    learner._given_decoder().check_space(learner.loss_)
+    def _parts(self, space):
+        """The logistic loss over a fitted space, in bits or nats, and no optimizer."""
+        unit = 1.0 if isinstance(self._given_decoder(), Sampled) else 1.0 / math.log(2.0)
+        return FenchelYoung(space, "shannon", scale=unit), None
+
+    def _take_decoder(self):
+        """Check that the decoder supports the loss."""
+        self._given_decoder().check_space(self.loss_)
+
+    def new_model(self):
+        """Return a `SecondOrderModel` that has learned nothing; see `OnlineEstimator`."""
+        return SecondOrderModel(self)
 
 
 def check_certified(learner, theorem, delta):
@@ -71,7 +74,7 @@ def check_certified(learner, theorem, delta):
         )
 
 
-def certificate_of(learner, theorem, quadratic, offset, constants):
+def certificate_in_unit(learner, theorem, quadratic, offset, constants):
     """The `Certificate` of a bound in nats, in the unit of the learner's loss."""
     unit = learner.loss_.scale_
     named = "nats" if unit == 1.0 else "bits"
@@ -80,16 +83,11 @@ def certificate_of(learner, theorem, quadratic, offset, constants):
 
 
 class SecondOrderModel(Model):
-    """Standardized dense rows, and `SecondOrderRounds` that play and learn them.
-
-    Parameters
-    ----------
-    learner : OnlineEstimator
-        It has a parameter `feature_norm`, `loss_` over a fitted space, and
-        ``_new_weights(K, width)``, which checks the parameters and returns the rounds.
-    """
+    """Standardized dense rows, and the `SecondOrderRounds` of the learner's ``_new_weights``."""
 
     records = True
+    #: Transformed numbers at a time, rows predicted at a time, and products of about a second.
+    numbers_per_block, rows_per_block, products_per_call = 1 << 20, 4096, 1 << 32
 
     def __init__(self, learner):
         self.loss, self.space, self.intercept = learner.loss_, learner.space_, learner._intercept
@@ -100,7 +98,6 @@ class SecondOrderModel(Model):
 
     @property
     def in_place(self):
-        """See `Model`."""
         return self.rounds.in_place
 
     @property
@@ -110,9 +107,10 @@ class SecondOrderModel(Model):
 
     def blocks(self, batch, order, record):
         """See `Model`; no block goes beyond a look at P. Rows that are too large are refused."""
-        wide, slow = READY // max(batch.rows.width, 1), PRODUCTS // self.rounds.products
+        wide = self.numbers_per_block // max(batch.rows.width, 1)
+        slow = self.products_per_call // self.rounds.products
         # Rows to learn before another thread may read, 2^m: a second's work at most.
-        size = 1 << max(0, min(LOOK, wide, slow).bit_length() - 1)
+        size = 1 << max(0, min(ROUNDS_PER_CHECK, wide, slow).bit_length() - 1)
         self._refuse_long_rows(batch.rows, order, batch.weights, size)
         n, first = len(order), size - self.n_rounds % size
         return [order[start:stop] for start, stop in pairwise([0, *range(first, n, size), n])]
@@ -144,12 +142,14 @@ class SecondOrderModel(Model):
     def scores(self, batch, averaged):
         """Logits (n, K) of rows that are not standardized yet."""
         matrix, logits = self.scale.transformed(batch.rows).matrix, []
-        size = max(1, min(BLOCK, READY // max(batch.rows.width, 1)))
+        wide = self.numbers_per_block // max(batch.rows.width, 1)
+        size = max(1, min(self.rows_per_block, wide))
+        largest = 1e60  # of a feature that was tiny in all rows learned; squares stay finite
         for start in range(0, batch.rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self.intercept)
             for limit in self._row_limits:
                 limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
-            logits.append(self.rounds.logits(np.clip(Z, -WIDEST, WIDEST)))
+            logits.append(self.rounds.logits(np.clip(Z, -largest, largest)))
         return np.concatenate(logits)
 
     def comparison(self, batch, weight):
@@ -159,7 +159,7 @@ class SecondOrderModel(Model):
 
     def diagnostics(self):
         """Warn about predictions whose equations were not solved; there are no sentences."""
-        if self.rounds.residual > UNSOLVED:
+        if self.rounds.residual > 1e-8:
             warnings.warn(
                 f"Logits did not converge (relative error {self.rounds.residual:.1g}): radius, "
                 "alpha or a sample weight is too extreme.",
@@ -167,8 +167,3 @@ class SecondOrderModel(Model):
                 stacklevel=5,
             )
         return []
-
-
-def new_model(self):
-    """Return a `SecondOrderModel` that has learned nothing; see `OnlineEstimator`."""
-    return SecondOrderModel(self)

@@ -7,12 +7,8 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import inner
 
-#: Steps of the table in ln(1 + a), and where it ends; what is beyond is bounded.
-PER_UNIT, UNITS = 128, 16
-LAST = PER_UNIT * UNITS
-
-#: κ is lowered by this share; interpolation and rounding are off by 2e-11.
-MARGIN = 5e-11
+#: Steps of `CURVATURE_TABLE` per unit of ln(1 + a).
+CURVATURE_STEPS = 128
 
 
 def _ratio(t, a):
@@ -34,19 +30,19 @@ def _best_ratio(a):
     return 0.5 * (low + high)
 
 
-def _table():
-    """``2 + a − f(a)`` and its derivative in ln(1 + a), times the step, at the nodes (·, 2)."""
-    a = np.expm1(np.arange(1, LAST + 1, dtype=np.longdouble) / PER_UNIT)
+def _table(last):
+    """``2 + a − f(a)`` and its derivative in ln(1 + a), times the step, at nodes (last + 1, 2)."""
+    a = np.expm1(np.arange(1, last + 1, dtype=np.longdouble) / CURVATURE_STEPS)
     value, p, apart, distance = _ratio(_best_ratio(a.astype(np.float64)), a)
     q = np.exp(-a) / (1.0 + np.exp(-a))
     slope = value * (2.0 / apart - (p - q) / distance)  # the best t moves no value
-    table = np.zeros((LAST + 1, 2))
-    table[0, 1] = 1.0 / PER_UNIT
-    table[1:, 0], table[1:, 1] = 2.0 + a - value, (1.0 - slope) * (1.0 + a) / PER_UNIT
+    table = np.zeros((last + 1, 2))
+    table[0, 1] = 1.0 / CURVATURE_STEPS
+    table[1:, 0], table[1:, 1] = 2.0 + a - value, (1.0 - slope) * (1.0 + a) / CURVATURE_STEPS
     return table
 
 
-TABLE = _table()
+CURVATURE_TABLE = _table(16 * CURVATURE_STEPS)
 
 
 @kernel(inline=True)
@@ -57,22 +53,22 @@ def largest_curvature(a):
 
     .. math:: f = \max_p p(1-p) (\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
 
-    which grows with a from 2, and is at most 2 + a. It is interpolated by cubics in ln(1 + a),
-    which `MARGIN` keeps above f; beyond the table it is taken to be 2 + a.
+    which grows with a from 2, and is at most 2 + a. It is interpolated by cubics in ln(1 + a);
+    beyond the table it is taken to be 2 + a.
     """
-    place = PER_UNIT * math.log1p(a)
-    if not place < LAST:
+    place, table = CURVATURE_STEPS * math.log1p(a), CURVATURE_TABLE
+    if not place < table.shape[0] - 1:
         return 1.0 / (2.0 + a)
     node = int(place)
     u = place - node
     v = 1.0 - u
-    below = (1.0 + 2.0 * u) * v * v * TABLE[node, 0] + u * v * v * TABLE[node, 1]
-    above = (3.0 - 2.0 * u) * u * u * TABLE[node + 1, 0] - u * u * v * TABLE[node + 1, 1]
-    return (1.0 - MARGIN) / (2.0 + a - below - above)
+    below = (1.0 + 2.0 * u) * v * v * table[node, 0] + u * v * v * table[node, 1]
+    above = (3.0 - 2.0 * u) * u * u * table[node + 1, 0] - u * u * v * table[node + 1, 1]
+    return (1.0 - 5e-11) / (2.0 + a - below - above)  # interpolation is off by 2e-11
 
 
 def reach_of(K, B, R=0.0):
-    """(2B, ln(K − 1), R), of which `curvature` makes κ."""
+    """(2B, ln(K − 1), R), from which `curvature` computes κ."""
     return np.array([2.0 * B, math.log(K - 1), R])
 
 

@@ -6,6 +6,8 @@ needs, in rows long enough for a processor's vectors.
 """
 
 import itertools
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -15,24 +17,24 @@ from skstructured._base.validation import writable
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import State, at_once, clear, copy_into, inner
 
-#: Rounds between two looks at how far P is from the inverse of A, and how far is too far.
-LOOK, DRIFT = 1024, 1e-10
+#: Rounds between two checks of how far P is from the inverse of A.
+ROUNDS_PER_CHECK = 1024
 
 #: Rows wait until so many are added to A together.
-WAITING = 16
-
-#: Numbers of a block that stay in a processor's cache while rows are added to it.
-TILE = 32_768
-
-#: Numbers of a state: Σ ¼ w² tr(A⁻¹H), rows that wait, the largest residual of a prediction.
-POTENTIAL, COUNT, RESIDUAL = range(3)
+MAX_WAITING_ROWS = 16
 
 #: What a round adds to A may be so many times what A starts with: its inverse, from which the same
 #: share is taken, keeps four digits of sixteen, and no direction in which it turns negative.
-DIGITS = 1e12
+LARGEST_GROWTH = 1e12
 
-#: Rows of such norms and weights are always within it, and are not looked at.
-USUAL = 1e6
+
+class SecondOrderNumbers(IntEnum):
+    """The `numbers` of second-order rounds; the last one is of `NewtonMatrix` alone."""
+
+    POTENTIAL = 0  # Σ ¼ w² tr(A⁻¹H)
+    WAITING = 1  # rows that wait
+    RESIDUAL = 2  # the largest of a prediction
+    SHARPEST = 3  # the largest 1/γ that the theorem asks for
 
 
 @kernel
@@ -43,14 +45,15 @@ def panel(blocks, i, r, p):
 
 
 @kernel(fastmath=FASTMATH)
-def add_products(block, sign, left, right, start, count):
+def add_outer_products(block, sign, left, right, start, count):
     """Row a of block ← itself + sign Σ_m left[m, start + a] right[m, start:], m below `count`.
 
     Four m at a time, the last ones again times 0, but for one that is left by itself. `start` is an
     ``np.int64``: numba would recompile for a literal.
     """
     n, width, last = block.shape[0], block.shape[1], count - 1
-    tile, quads = max(TILE // width, 1), count if count % 4 != 1 else count - 1
+    tile = max(32_768 // width, 1)  # numbers that stay in a processor's cache
+    quads = count if count % 4 != 1 else count - 1
     for first in range(0, n, tile):
         for q in range(0, quads, 4):
             m1, m2, m3 = min(q + 1, last), min(q + 2, last), min(q + 3, last)
@@ -96,7 +99,7 @@ def _both_products(rows, x, i, V):
 
 
 @kernel(inline=True)
-def products(P, x, V, S):
+def multiply_panels(P, x, V, S):
     """V_ij = P_ji x (r, r p) and S_ij = <x, P_ij x> for all class directions i, j."""
     r, p = S.shape[0], x.shape[0]
     blocks = V.reshape((r, r, p))
@@ -116,13 +119,13 @@ def downdate(P, L, r, rank):
     """P ← P − Σ_m L_m L_mᵀ over the first `rank` rows of L (·, r p)."""
     p = L.shape[1] // r
     for i in range(r):
-        add_products(panel(P, i, r, p), -1.0, L, L, i * p, rank)
+        add_outer_products(panel(P, i, r, p), -1.0, L, L, i * p, rank)
 
 
 @kernel(inline=True)
 def add_waiting(A, waiting, factors, numbers, scaled):
     """A ← A + Σ_t h_t ⊗ x_t x_tᵀ over the rows that wait; `scaled` (·, r p) is scratch."""
-    count, p, pair = int(numbers[COUNT]), waiting.shape[1], 0
+    count, p, pair = int(numbers[SecondOrderNumbers.WAITING]), waiting.shape[1], 0
     r = scaled.shape[1] // p
     for i in range(r):
         for j in range(r - i):
@@ -130,20 +133,20 @@ def add_waiting(A, waiting, factors, numbers, scaled):
                 for a in range(p):
                     scaled[t, j * p + a] = factors[pair, t] * waiting[t, a]
             pair += 1
-        add_products(panel(A, i, r, p), 1.0, waiting, scaled, np.int64(0), count)
-    numbers[COUNT] = 0.0
+        add_outer_products(panel(A, i, r, p), 1.0, waiting, scaled, np.int64(0), count)
+    numbers[SecondOrderNumbers.WAITING] = 0.0
 
 
 @kernel(inline=True)
 def wait(x, h, factor, A, waiting, factors, numbers, scaled):
     """Let factor h ⊗ xxᵀ wait, and add all that wait to A when there is no more room."""
-    slot, m = int(numbers[COUNT]), 0
+    slot, m = int(numbers[SecondOrderNumbers.WAITING]), 0
     copy_into(waiting[slot], x)
     for i in range(h.shape[0]):
         for j in range(i, h.shape[0]):
             factors[m, slot] = factor * h[i, j]
             m += 1
-    numbers[COUNT] = slot + 1.0
+    numbers[SecondOrderNumbers.WAITING] = slot + 1.0
     if slot + 1 == waiting.shape[0]:
         add_waiting(A, waiting, factors, numbers, scaled)
 
@@ -156,7 +159,7 @@ def unit_panels(r, p, value):
     return blocks
 
 
-def dense(blocks, r, p):
+def unpack_panels(blocks, r, p):
     """The matrix (r p, r p) of panels."""
     matrix = np.empty((r * p, r * p))
     for i in range(r):
@@ -167,7 +170,7 @@ def dense(blocks, r, p):
 
 def set_inverse(A, P, r, p):
     """Make P the inverse of A, both in panels, by a Cholesky factor."""
-    matrix = dense(A, r, p)
+    matrix = unpack_panels(A, r, p)
     factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1)  # symmetric: .T is its own, by column
     inverse, failed_too = dpotri(factor, lower=1, overwrite_c=1)
     if failed or failed_too:
@@ -188,25 +191,16 @@ def times(blocks, v):
     return out
 
 
-class RoundLimit:
-    """The most that ``norm * sample_weight^(power/2)`` of a row may be.
+class RoundLimit(NamedTuple):
+    """The most that ``norm * sample_weight^(power/2)`` of a row of weight above 0 may be."""
 
-    Parameters
-    ----------
-    longest : float
-        The most.
-    power : {0, 1, 2}
-        0 for norms alone; rows of weight 0 are never refused.
-    trouble : str
-        What is wrong beyond it, and the remedy.
-    """
-
-    def __init__(self, longest, power, trouble):
-        self.longest, self.power, self.trouble = longest, power, trouble
+    longest: float
+    power: int
+    trouble: str  # what is wrong beyond it, and the remedy
 
     def concerns(self, weight):
-        """Whether rows of these weights may exceed it."""
-        most = USUAL * min(self.longest**2 / DIGITS, 1.0)
+        """Whether rows of these weights may exceed it; those of norms up to 1e6 are not checked."""
+        most = 1e6 * min(self.longest**2 / LARGEST_GROWTH, 1.0)
         return self.power == 0 or weight.max(initial=0.0) ** self.power > most
 
     def check(self, Z, weight, places):
@@ -222,11 +216,8 @@ class RoundLimit:
 
 
 def limit_of_matrix(start, power, name):
-    """The `RoundLimit` of ``A ← A + w^power h ⊗ xxᵀ``, h ⪯ I, A = `start` I at first.
-
-    `name` is the parameter that `start` comes from, and its value.
-    """
-    longest = float(np.sqrt(DIGITS * start))
+    """The `RoundLimit` of ``A ← A + w^power h ⊗ xxᵀ``, h ⪯ I, A = `start` I, named by `name`."""
+    longest = float(np.sqrt(LARGEST_GROWTH * start))
     size = "norm * sqrt(sample_weight)" if power == 1 else "norm * sample_weight"
     trouble = (
         f"with {name}, {size} must be at most {longest:.4g} for a numerically stable update. "
@@ -250,14 +241,15 @@ class SecondOrderRounds(State):
     def learn(self, X, truth, weight):
         """Play and learn rows; the plays (n, K)."""
         logits = np.empty(truth.shape)
-        cuts = [0, *range(LOOK - self.learned % LOOK, len(X), LOOK), len(X)]
+        first = ROUNDS_PER_CHECK - self.learned % ROUNDS_PER_CHECK
+        cuts = [0, *range(first, len(X), ROUNDS_PER_CHECK), len(X)]
         for block in itertools.starmap(slice, itertools.pairwise(cuts)):
             at_once(*self.calls(X[block], truth[block], weight[block], logits[block]))
             self.tidy()
         return logits
 
     def calls(self, X, truth, weight, logits):
-        """The calls that learn rows, up to a multiple of `LOOK`, and write the plays."""
+        """The calls that learn rows, up to the next check, and write the plays."""
         args = (X, truth, weight, True, *self.constants, self._learned, self.Q, logits)
         return (self.rounds, *args), (vars(self).update, {"learned": self.learned + len(X)})
 
@@ -283,32 +275,24 @@ class SecondOrderRounds(State):
     @property
     def residual(self):
         """The largest residual of an equation for logits."""
-        return float(self.numbers[RESIDUAL])
+        return float(self.numbers[SecondOrderNumbers.RESIDUAL])
 
 
 class FullMatrix(SecondOrderRounds):
-    """A over all weights, and P = A⁻¹ by Woodbury's formula, exact up to `DRIFT`.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (r, K)
-        The class directions that A is over, orthonormal.
-    width : int
-        Features with the intercept.
-    lam : float
-        λ: A starts at λI.
-    """
+    """A over orthonormal class directions Q (r, K) and `width` features, from λI, and P = A⁻¹."""
 
     def __init__(self, Q, width, lam):
         self.Q, self.lam, r = Q, lam, len(Q)
         self.G = np.zeros((r, width))
         self.A, self.P = unit_panels(r, width, lam), unit_panels(r, width, 1.0 / lam)
-        self._waiting = (np.zeros((WAITING, width)), np.zeros((r * (r + 1) // 2, WAITING)))
+        pairs = np.zeros((r * (r + 1) // 2, MAX_WAITING_ROWS))
+        self._waiting = (np.zeros((MAX_WAITING_ROWS, width)), pairs)
         self.numbers, self.refactored = np.zeros(3), 0
 
     def tidy(self):
         """Check P, and recompute it from A if it has drifted."""
-        if self.learned and self.learned % LOOK == 0 and not self.drift() <= DRIFT:
+        is_due = self.learned and self.learned % ROUNDS_PER_CHECK == 0
+        if is_due and not self.drift() <= 1e-10:
             self.refactor()
 
     @property
@@ -317,7 +301,8 @@ class FullMatrix(SecondOrderRounds):
 
     def add_waiting(self):
         """Add the rows that wait to A."""
-        add_waiting(self.A, *self._waiting, self.numbers, np.empty((WAITING, self.G.size)))
+        scaled = np.empty((MAX_WAITING_ROWS, self.G.size))
+        add_waiting(self.A, *self._waiting, self.numbers, scaled)
 
     def drift(self):
         """‖P A v − v‖ for a fixed vector v of length 1."""
@@ -335,4 +320,4 @@ class FullMatrix(SecondOrderRounds):
     @property
     def potential(self):
         """Σ ¼ w² tr(A⁻¹ H) over the rounds, which the theorem adds to λ‖U‖²."""
-        return float(self.numbers[POTENTIAL])
+        return float(self.numbers[SecondOrderNumbers.POTENTIAL])

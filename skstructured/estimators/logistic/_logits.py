@@ -3,28 +3,17 @@
 Newton steps are found by conjugate gradients, or in closed form if A is diagonal.
 """
 
+from enum import IntEnum
+
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import copy_into
 from skstructured.spaces.simplex import softmax_into
 
-#: Newton steps, halvings of one, and conjugate gradients a class and beyond, at most.
-MOST_STEPS, MOST_HALVINGS, MOST_INNER = 100, 60, (2, 20)
-
-#: Residuals of z, in units of the numbers it is made of, that are none; and differences of the
-#: objective, in the same units, that rounding may hide.
-RESIDUAL, HIDDEN = 1e-15, 1e-14
-
-#: Scores of this size need no fraction of them first; what is left of a residual there is enough.
-WIDE, ROUGH = 20.0, 1e-3
-
-#: A step is solved to this share of what it starts from, or to the share of the residual in its
-#: unit where that is less; and never better than to the last.
-LOOSE, TIGHT = 1e-2, 1e-12
-
-#: Rows of the work space: q, Aq, the step u, and of its equations the residual r, Ar, a direction
-#: d, Ad, and (I + HA)d; and how many they are.
-Q_NOW, A_Q, STEP, REST, A_REST, WAY, A_WAY, IMAGE = range(8)
-WORK = 8
+#: Rows of the work space: q, the step, and of its equations the residual, a direction and its image
+#: by I + HA; the products with A; and how many they are.
+LogitsWork = IntEnum(
+    "LogitsWork", "Q A_Q STEP RESIDUAL A_RESIDUAL DIRECTION A_DIRECTION IMAGE N_ROWS", start=0
+)
 
 
 @kernel(fastmath=FASTMATH)
@@ -48,7 +37,7 @@ def _times(A, v, out):
 @kernel(inline=True)
 def _diagonal_step(A, cold, s, work):
     """U = (I + cold H A)⁻¹r for a diagonal A, by the formula of Sherman and Morrison."""
-    u, r, above, below = work[STEP], work[REST], 0.0, 0.0
+    u, r, above, below = work[LogitsWork.STEP], work[LogitsWork.RESIDUAL], 0.0, 0.0
     for k in range(s.shape[0]):
         whole = 1.0 + cold * s[k] * A[k]
         u[k] = r[k] / whole
@@ -65,14 +54,14 @@ def _gradient_step(A, cold, s, enough, work):
     I + HA is symmetric and positive in the inner product <·, A·>, whatever A ⪰ 0; every u on the
     way is a direction in which the objective goes down.
     """
-    u, r, Ar = work[STEP], work[REST], work[A_REST]
-    d, Ad, image, K = work[WAY], work[A_WAY], work[IMAGE], s.shape[0]
-    size = 0.0
+    u, r, Ar = work[LogitsWork.STEP], work[LogitsWork.RESIDUAL], work[LogitsWork.A_RESIDUAL]
+    d, Ad = work[LogitsWork.DIRECTION], work[LogitsWork.A_DIRECTION]
+    image, K, size = work[LogitsWork.IMAGE], s.shape[0], 0.0
     for k in range(K):
         u[k], d[k], Ad[k] = 0.0, r[k], Ar[k]
         size += r[k] * Ar[k]
     start = size
-    for _ in range(MOST_INNER[0] * K + MOST_INNER[1]):
+    for _ in range(2 * K + 20):
         mean, curved = 0.0, 0.0
         for k in range(K):
             mean += s[k] * Ad[k]
@@ -96,7 +85,8 @@ def _gradient_step(A, cold, s, enough, work):
 @kernel
 def _value(A, g, cold, z, s, work):
     """The objective at q, for A and g times `cold`; Aq, z = cold (g − Aq) and s = softmax(z)."""
-    energy, Aq = _times(A, work[Q_NOW], work[A_Q]), work[A_Q]
+    Aq = work[LogitsWork.A_Q]
+    energy = _times(A, work[LogitsWork.Q], Aq)
     for k in range(g.shape[0]):
         z[k] = cold * (g[k] - Aq[k])
     top, log_sum = softmax_into(z, s)
@@ -104,9 +94,10 @@ def _value(A, g, cold, z, s, work):
 
 
 @kernel
-def _residual(A, s, work):
+def logits_residual(A, s, work):
     """R = s − q and Ar; the largest entry of Ar: what q is off, as seen in z."""
-    worst, q, r, Ar = 0.0, work[Q_NOW], work[REST], work[A_REST]
+    q, r, Ar = work[LogitsWork.Q], work[LogitsWork.RESIDUAL], work[LogitsWork.A_RESIDUAL]
+    worst = 0.0
     for k in range(s.shape[0]):
         r[k] = s[k] - q[k]
     _times(A, r, Ar)
@@ -121,14 +112,15 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
 
     Down from `value`, or if rounding hides that, from `residual`. A step that fails leaves q.
     """
-    q, u, previous_q, length, K = work[Q_NOW], work[STEP], work[WAY], 1.0, g.shape[0]
+    q, u, previous_q = work[LogitsWork.Q], work[LogitsWork.STEP], work[LogitsWork.DIRECTION]
+    length, K = 1.0, g.shape[0]
     copy_into(previous_q, q)
-    for _ in range(MOST_HALVINGS):
+    for _ in range(60):
         for k in range(K):
             q[k] = previous_q[k] + length * u[k]
         new = _value(A, g, cold, z, s, work)
-        hidden = new - value <= HIDDEN * cold * unit
-        if new < value or (hidden and _residual(A, s, work) < residual):
+        is_hidden = new - value <= 1e-14 * cold * unit
+        if new < value or (is_hidden and logits_residual(A, s, work) < residual):
             return new, True
         length *= 0.5
     copy_into(q, previous_q)
@@ -143,19 +135,20 @@ def _settle(A, g, cold, enough, unit, z, s, work):
     why no step is found, s replaces q, once: it does not have that part.
     """
     value, goes_down, lost = _value(A, g, cold, z, s, work), True, False
-    for step in range(MOST_STEPS + 1):
-        residual = _residual(A, s, work)
-        if not (goes_down or lost or work[STEP].any()):
+    max_steps = 100
+    for step in range(max_steps + 1):
+        residual = logits_residual(A, s, work)
+        if not (goes_down or lost or work[LogitsWork.STEP].any()):
             lost = True
-            copy_into(work[Q_NOW], s)
+            copy_into(work[LogitsWork.Q], s)
             value, goes_down = _value(A, g, cold, z, s, work), True
-            residual = _residual(A, s, work)
-        if residual <= enough or not goes_down or step == MOST_STEPS:
+            residual = logits_residual(A, s, work)
+        if residual <= enough or not goes_down or step == max_steps:
             break
         if A.ndim == 1:
             _diagonal_step(A, cold, s, work)
         else:
-            _gradient_step(A, cold, s, max(TIGHT, min(LOOSE, residual / unit)), work)
+            _gradient_step(A, cold, s, max(1e-12, min(1e-2, residual / unit)), work)
         value, goes_down = _descend(A, g, cold, value, residual, unit, z, s, work)
     return residual
 
@@ -164,7 +157,7 @@ def _settle(A, g, cold, enough, unit, z, s, work):
 def improper_logits(A, g, z, s, work):
     """z with ``z = g − A s``, ``s = softmax(z)``, for A ⪰ 0; the residual that is left.
 
-    A diagonal A is given as its vector; `work` has `WORK` rows of K numbers. The function
+    A diagonal A is given as its vector; `work` has the rows of `LogitsWork`. The function
     ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimized over q by Newton's method, whose steps
     ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
     If A is large, shares are nearly always 0 or 1, and steps are lost: then A and g are first
@@ -172,15 +165,15 @@ def improper_logits(A, g, z, s, work):
     """
     widest, largest = 0.0, 1.0
     for k in range(g.shape[0]):
-        work[Q_NOW, k] = 1.0 / g.shape[0]
+        work[LogitsWork.Q, k] = 1.0 / g.shape[0]
         widest = max(widest, A[k] if A.ndim == 1 else A[k, k])
         largest = max(largest, 1.0 + abs(g[k]))
     unit = largest + widest
-    cold = WIDE / max(unit, 1e-300)
+    cold = 20.0 / max(unit, 1e-300)  # scores of this size need no fraction of them first
     while True:
         if not 0.0 < cold < 1.0:  # 0 where A or g are not finite
             cold = 1.0
-        enough = unit * (RESIDUAL if cold == 1.0 else ROUGH)
+        enough = unit * (1e-15 if cold == 1.0 else 1e-3)
         left = _settle(A, g, cold, enough, unit, z, s, work)
         if cold == 1.0:
             return left / unit

@@ -20,21 +20,16 @@ from skstructured._engine.state import clear, copy_into, inner
 from skstructured._learners.second_order import rank_one
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import (
-    POTENTIAL,
-    RESIDUAL,
-    WAITING,
+    MAX_WAITING_ROWS,
     FullMatrix,
+    SecondOrderNumbers,
     SecondOrderRounds,
-    add_products,
+    add_outer_products,
     downdate,
-    products,
+    multiply_panels,
     wait,
 )
-from skstructured.estimators.logistic._logits import WORK, improper_logits
-
-#: From so many classes on, the curvature of a round is that of cells: a class of a share of at
-#: least `LEAST`/K has its own, and all others one together. Of fewer, every class has its own.
-MANY, LEAST = 10, 0.2
+from skstructured.estimators.logistic._logits import LogitsWork, improper_logits
 
 
 class Scratch(NamedTuple):
@@ -61,14 +56,15 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def scratch(r, K, p):
+def new_scratch(r, K, p):
     """A `Scratch` for r class directions, K classes and p features."""
     V, L = np.empty((r, r * p)), np.empty((r + 2, r * p))
     small, vectors = np.empty((5, r, r)), np.empty((6, K))
     return Scratch(
         V, L, small[0], small[1], small[2], small[3], small[4], np.empty((K, K)),
         vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5],
-        np.empty(K, dtype=np.int64), np.empty((WORK, K)), np.empty(r), np.empty((WAITING, r * p)),
+        np.empty(K, dtype=np.int64), np.empty((LogitsWork.N_ROWS.value, K)), np.empty(r),
+        np.empty((MAX_WAITING_ROWS, r * p)),
     )  # fmt: skip
 
 
@@ -97,7 +93,7 @@ def _over_classes(Q, S, A, sums):
 def class_scores(P, G, Q, x, w, space):
     """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes, in `A` and `score`."""
     r, flat, V, A, g = Q.shape[0], G.reshape(G.size), space.V, space.A, space.score
-    products(P, x, V, space.S)
+    multiply_panels(P, x, V, space.S)
     _over_classes(Q, space.S, A, space.sums)
     for k in range(r + 1):
         for m in range(k):
@@ -114,13 +110,13 @@ def class_scores(P, G, Q, x, w, space):
 
 @kernel(inline=True)
 def cells_of(s, cell, mass):
-    """Classes of a share of at least `LEAST`/K are alone in their cell, the others all in the last.
+    """Classes of a share of at least 0.2/K have their own cell, the others all the last.
 
     ``cell[k]`` is that of class k, `mass` their shares; returns how many there are. Of fewer than
-    `MANY` classes every one of a share above 0 is alone.
+    10 classes every one of a share above 0 has its own.
     """
     K, count, pooled_mass = s.shape[0], 0, 0.0
-    least = LEAST if K >= MANY else 0.0
+    least = 0.2 if K >= 10 else 0.0
     for k in range(K):
         if s[k] > 0.0 and s[k] * K >= least:
             cell[k], mass[count] = count, s[k]
@@ -260,21 +256,18 @@ def _trace(A, s):
 
 
 @kernel
-def learn_row(x, w, kappa, learned, Q, space):
-    """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits.
-
-    From Ã, and the logits, shares and target in `space`.
-    """
+def learn_second_order_row(x, w, kappa, learned, Q, space):
+    """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits, from Ã and the shares in `space`."""
     A, P, G, waiting, factors, numbers = learned
     s, M, F, L = space.share, space.root, space.factor, space.L
-    numbers[POTENTIAL] += 0.5 * w * _trace(space.A, s)
+    numbers[SecondOrderNumbers.POTENTIAL] += 0.5 * w * _trace(space.A, s)
     rank = cells_of(s, space.cell, space.mass) - 1
     root_of_cells(Q, s, space.cell, space.mass, rank + 1, M)
     gram_of(M, rank, space.hessian)
     woodbury(space, w * kappa, rank)
     for m in range(rank):  # L_m = Σ_j F_jm V_j
         clear(L[m])
-    add_products(L[:rank], 1.0, F, space.V, np.int64(0), F.shape[0])
+    add_outer_products(L[:rank], 1.0, F, space.V, np.int64(0), F.shape[0])
     downdate(P, L, F.shape[0], rank)
     means_of_cells(space)
     move_gradient(G, Q, x, w, kappa, space)
@@ -288,7 +281,7 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits)
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
     """
     _, P, G, _, _, numbers = learned
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    space = new_scratch(Q.shape[0], Q.shape[1], X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         class_scores(P, G, Q, x, w, space)
@@ -297,23 +290,14 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits)
         for k in range(Q.shape[1]):
             logits[t, k] = space.logit[k] - less
         if learns and w > 0.0:
-            numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
+            residual = numbers[SecondOrderNumbers.RESIDUAL]
+            numbers[SecondOrderNumbers.RESIDUAL] = max(residual, left)
             copy_into(space.target, truth[t])
-            learn_row(x, w, curvature(x, reach), learned, Q, space)
+            learn_second_order_row(x, w, curvature(x, reach), learned, Q, space)
 
 
 class FolkloreMatrix(FullMatrix):
-    """`FullMatrix` of FOLKLORE.
-
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    lam : float
-        λ: A starts at λI.
-    B, R : float, R default=0.0
-        Those of which κ is made; with R = 0 the norm of each row is taken for it.
-    """
+    """`FullMatrix` of FOLKLORE for K classes; κ is from B and R, or from row norms if R is 0."""
 
     structure = "full"
     rounds = staticmethod(_folklore_rounds)
@@ -333,8 +317,8 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
     """
     P, G, numbers = learned
     K, p = G.shape
-    V, q, scores, work = np.empty((K, p)), np.empty(K), np.empty(K), np.empty((WORK, K))
-    g, z, s = np.empty(K), np.empty(K), np.empty(K)
+    V, work = np.empty((K, p)), np.empty((LogitsWork.N_ROWS.value, K))
+    q, scores, g, z, s = np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         for k in range(K):
@@ -343,11 +327,12 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
             q[k] = inner(V[k], x)
             scores[k] = 0.5 * w * q[k]
             g[k] = 0.5 * scores[k] - 0.5 * inner(V[k], G[k])
-        residual = improper_logits(scores, g, z, s, work)
+        left = improper_logits(scores, g, z, s, work)
         copy_into(logits[t], z)
         if not (learns and w > 0.0):
             continue
-        numbers[RESIDUAL] = max(numbers[RESIDUAL], residual)
+        residual = numbers[SecondOrderNumbers.RESIDUAL]
+        numbers[SecondOrderNumbers.RESIDUAL] = max(residual, left)
         kappa, mean = curvature(x, reach), inner(s, z)
         for k in range(K):
             grown = w * kappa * s[k] * (1.0 - s[k])
@@ -358,13 +343,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
 
 
 class ClassBlocks(SecondOrderRounds):
-    """The blocks of A of one class each, kept as inverses (K, p, p), if all of A is too large.
-
-    Parameters
-    ----------
-    K, width, lam, B, R
-        As of `FolkloreMatrix`.
-    """
+    """The blocks of A of one class each, kept as inverses (K, p, p), if all of A is too large."""
 
     structure = "classes"
     rounds = staticmethod(_blocks_rounds)

@@ -11,21 +11,12 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST_ROW
-from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
-from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
 from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
-
-#: What is kept of A, by the parameter `structure`; and for how many weights "auto" keeps all.
-KINDS, MOST_WEIGHTS = {"full": FolkloreMatrix, "classes": ClassBlocks}, 4096
-
-#: Rows taken as they are may be so much longer than √λ: their squares leave ten digits of A⁻¹.
-LONGEST_OF_UNIT = 1e5
 
 
 def grid_of(B):
@@ -47,25 +38,17 @@ def alpha_of(learner, B):
 def longest_row_of(learner: Any) -> float:
     """The largest norm of an unchanged row."""
     least = min(math.sqrt(alpha_of(learner, B)) for B in grid_of(learner.radius))
-    return min(LONGEST_ROW, least * LONGEST_OF_UNIT)
+    return min(LONGEST_ROW, 1e5 * least)  # squares of 1e5 √λ leave ten digits of A⁻¹
 
 
-def matrices_of(learner, kind, K, width):
-    """What learns, of a `kind`, for every value of `radius`."""
+def matrices_of(learner, structure, K, width):
+    """The rounds of a class `structure` for every value of `radius`."""
     R = learner.feature_norm or 0.0
-    return [kind(K, width, alpha_of(learner, B), B, R) for B in grid_of(learner.radius)]
+    return [structure(K, width, alpha_of(learner, B), B, R) for B in grid_of(learner.radius)]
 
 
 class RadiusMixtureCertificate(Certificate):
-    """The regret of a mixture: that of its best part whose ball has U, plus the mixture's own.
-
-    Parameters
-    ----------
-    bounds : list of Certificate
-        Those of the parts, in one unit.
-    price : float
-        ln of how many, times the largest weight of a round or 1, in the same unit.
-    """
+    """The least regret of `bounds` whose ball has U, plus the `price` of the mixture."""
 
     def __init__(self, bounds, price):
         radius = max(bound.radius for bound in bounds)
@@ -91,11 +74,6 @@ class Mixture(SecondOrderRounds):
     Its loss is at most that of the best learner plus m ln N, N how many they are: with rate 1/m,
     ``exp(−w ℓ(p)/m)`` is a concave power of p. So a round costs at most the increase of
     ``−m ln mean_i exp(−L_i/m)``, which only falls when m grows.
-
-    Parameters
-    ----------
-    experts : sequence of Rounds
-        The learners.
     """
 
     in_place = False
@@ -129,29 +107,29 @@ class Mixture(SecondOrderRounds):
         total = np.cumsum(np.vstack([self.losses, losses]), axis=0)
         heaviest = np.maximum.accumulate(np.r_[self.heaviest, weight])
         self.losses, self.heaviest = total[-1], float(heaviest[-1])
-        logits[:] = _mixed(logs, total[:-1] / heaviest[1:, None])
+        logits[:] = mix_logs(logs, total[:-1] / heaviest[1:, None])
 
     def logits(self, X):
         """Logarithms (n, K) of the mixture; nothing is learned."""
         logs = np.array([log_softmax(expert.logits(X)) for expert in self.parts])
-        return _mixed(logs, np.repeat(self.losses[None] / self.heaviest, len(X), axis=0))
+        return mix_logs(logs, np.repeat(self.losses[None] / self.heaviest, len(X), axis=0))
 
 
-def _mixed(logs, losses):
+def mix_logs(logs, losses):
     """Log Σ_i v_i exp(logs_i) with v ∝ exp(−losses), (n, K)."""
     return np.logaddexp.reduce(log_softmax(-losses).T[:, :, None] + logs, axis=0)
 
 
-def kind_of(learner, K, width):
+def choose_structure(learner, K, width):
     """The class for `structure`; "auto" warns if it does not keep all of A."""
-    structure = learner.structure
+    structure, structures = learner.structure, {"full": FolkloreMatrix, "classes": ClassBlocks}
     if isinstance(structure, str):
-        check_choice("structure", structure, ("auto", *KINDS))
+        check_choice("structure", structure, ("auto", *structures))
     else:
         check_integer('structure, unless it is "auto", "full" or "classes",', structure)
-    if structure in KINDS:
-        return KINDS[structure]
-    most = MOST_WEIGHTS if structure == "auto" else structure
+    if structure in structures:
+        return structures[structure]
+    most = 4096 if structure == "auto" else structure
     if (K - 1) * width <= most:
         return FolkloreMatrix
     message = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
@@ -169,7 +147,7 @@ def kind_of(learner, K, width):
 
 
 @parameters_with(_base.LogisticParameters)
-class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
+class FolkloreClassifier(_base.LogisticLearner):
     r"""Online logistic regression whose regret grows like log T, without a factor e^B.
 
     Use it for streams with up to a few hundred weights per class if every row counts. After one
@@ -322,13 +300,11 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row = property(longest_row_of)
 
     def _new_weights(self, K, width):
-        made = matrices_of(self, kind_of(self, K, width), K, width)
-        return made[0] if len(made) == 1 else Mixture(made)
+        experts = matrices_of(self, choose_structure(self, K, width), K, width)
+        return experts[0] if len(experts) == 1 else Mixture(experts)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """Bound the regret of the rounds seen so far, from their matrices; see Notes.
@@ -366,7 +342,8 @@ def _bound_of(learner, expert):
         constants["kappa"] = float(curvature(np.empty(0), expert.reach))
         largest = learner.loss_.scale_ * _largest_regret(learner, expert, constants)
         constants["excess_risk"] = largest / max(learner.t_, 1)
-    return _base.certificate_of(learner, "Theorem 3.3", expert.lam, expert.potential, constants)
+    bound = (expert.lam, expert.potential, constants)
+    return _base.certificate_in_unit(learner, "Theorem 3.3", *bound)
 
 
 def _largest_regret(learner, expert, constants):
@@ -381,8 +358,7 @@ def _largest_regret(learner, expert, constants):
 
 
 @inherit_parameters(FolkloreClassifier)
-@parameters_with(_base.LogisticParameters)
-class AioliClassifier(DecodedPredictions, OnlineEstimator):
+class AioliClassifier(FolkloreClassifier):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -426,22 +402,13 @@ class AioliClassifier(DecodedPredictions, OnlineEstimator):
     True
     """
 
-    radius: float | Sequence[float] = 1.5
-    feature_norm: float | None = None
-    alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
-
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
-    longest_row, certificate = property(longest_row_of), FolkloreClassifier.certificate
-
     def _new_weights(self, K, width):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
                 "use FolkloreClassifier."
             )
-        return FolkloreClassifier._new_weights(self, K, width)
+        return super()._new_weights(K, width)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,9 +13,6 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into
-from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
-from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
@@ -23,8 +20,8 @@ from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
     cholesky,
     class_scores,
-    learn_row,
-    scratch,
+    learn_second_order_row,
+    new_scratch,
 )
 from skstructured.estimators.logistic.folklore import (
     FolkloreClassifier,
@@ -33,25 +30,13 @@ from skstructured.estimators.logistic.folklore import (
 )
 from skstructured.spaces.simplex import log_softmax, softmax_into
 
-#: Points that a Gaussian in two dimensions or more is averaged over, see `gaussian_points`; and how
-#: many of them, the first, where all its variances sum to `NARROW` at most.
-POINTS, FEW, NARROW = 2048, 256, 1.0
-
-#: The integral of two classes: step of the trapezoidal rule; how far it goes where weights fall
-#: like a Gaussian's and like exp(−|u|); deviations beyond which the latter need not go further.
-STEP, TAIL, FAR, WIDE = 0.5, 9.5, 37.0, 8.0
-
 
 @lru_cache(maxsize=16)
-def gaussian_points(r):
-    """Points (POINTS, r) whose mean is that of a standard Gaussian: Sobol's, always the same.
-
-    Means of softmax over them are right to 0.01 for Gaussians of any width, and of up to 26
-    classes: 0.002 for three, 0.005 for five.
-    """
+def gaussian_points(r, n_points=2048):
+    """Points (n_points, r) that represent a standard Gaussian: Sobol's, always the same."""
     if r == 1:
         return np.zeros((0, 1))
-    return ndtri(Sobol(r, scramble=True, seed=np.random.default_rng(0)).random(POINTS))
+    return ndtri(Sobol(r, scramble=True, seed=np.random.default_rng(0)).random(n_points))
 
 
 @kernel
@@ -68,20 +53,20 @@ def mean_sigmoid(mean, deviation):
     analytic in a strip of half width d. For s ≤ 1 it integrates over the Gaussian, with d = π/s;
     for larger s over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, with d = π.
     """
-    total = 0.0
+    total, step, gaussian_tail, logistic_tail = 0.0, 0.5, 9.5, 37.0
     if deviation <= 1.0:
-        half = int(TAIL / STEP)
+        half = int(gaussian_tail / step)
         for n in range(-half, half + 1):
-            e = n * STEP
+            e = n * step
             total += math.exp(-0.5 * e * e) * _sigmoid(mean + deviation * e)
-        return total * STEP / math.sqrt(2.0 * math.pi)
+        return total * step / math.sqrt(2.0 * math.pi)
     center = min(0.0, mean + deviation * deviation)  # near the largest value of the integrand
-    half = int((FAR + TAIL * min(deviation, WIDE)) / STEP)
+    half = int((logistic_tail + gaussian_tail * min(deviation, 8.0)) / step)
     for n in range(-half, half + 1):
-        v = center + n * STEP
+        v = center + n * step
         share = _sigmoid(v) * _sigmoid(-v)
         total += share * 0.5 * math.erfc((v - mean) / (deviation * math.sqrt(2.0)))
-    return total * STEP
+    return total * step
 
 
 @kernel
@@ -101,7 +86,7 @@ def mean_shares(Q, points, space):
         for j in range(r):
             half[i, j] = 0.5 * S[i, j]
     cholesky(half, C, r)
-    size = FEW if width <= NARROW else POINTS
+    size = 256 if width <= 1.0 else points.shape[0]
     clear(mean)
     for n in range(size):
         copy_into(z, m)
@@ -119,7 +104,7 @@ def mean_shares(Q, points, space):
 
 
 @kernel
-def _predict(x, points, P, G, Q, space, out):
+def predict_gaussian(x, points, P, G, Q, space, out):
     """Logarithms of E softmax(z), z ∼ N(m, Ã); m is left in the `score` of `space`."""
     class_scores(P, G, Q, x, 1.0, space)
     for k in range(Q.shape[1]):
@@ -133,10 +118,10 @@ def _predict(x, points, P, G, Q, space, out):
 def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives log E softmax(z)."""
     _, P, G, _, _, _ = learned
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    space = new_scratch(Q.shape[0], Q.shape[1], X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        _predict(x, points, P, G, Q, space, logits[t])
+        predict_gaussian(x, points, P, G, Q, space, logits[t])
         if not (learns and w > 0.0):
             continue
         for k in range(Q.shape[1]):  # the center is z = m − wÃ(softmax(z) − y)
@@ -145,17 +130,11 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
                 space.A[k, j] *= w
                 space.score[k] += space.A[k, j] * truth[t, j]
         improper_logits(space.A, space.score, space.logit, space.share, space.work)
-        learn_row(x, w, curvature(x, reach), learned, Q, space)
+        learn_second_order_row(x, w, curvature(x, reach), learned, Q, space)
 
 
 class GaussianMatrix(FullMatrix):
-    """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
-
-    Parameters
-    ----------
-    K, width, lam, B, R
-        As of `FolkloreMatrix`.
-    """
+    """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights."""
 
     rounds = staticmethod(_gaussian_rounds)
 
@@ -171,7 +150,7 @@ class GaussianMatrix(FullMatrix):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
+class GaussianAggregatingForecaster(_base.LogisticLearner):
     r"""Predict the mean of softmax over a Gaussian of weights, as in Bayesian averaging.
 
     With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)`` [1]_. A row x then
@@ -234,8 +213,6 @@ class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
         check_size("radius", self.radius)
         return matrices_of(self, GaussianMatrix, K, width)[0]
 
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
     longest_row = property(longest_row_of)
 
     _no_theorem = "Its paper's bound has no explicit constants."
@@ -246,17 +223,6 @@ class Particles(SecondOrderRounds):
 
     Particles are weighted by their losses. If fewer than half of them count, they are resampled by
     their weights and then moved by random walks that keep the density.
-
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    B : float
-        Radius of the ball of every class.
-    n_particles, n_moves : int
-        Particles, and steps of the random walk.
-    rng : RandomState
-        Generator of the draws.
     """
 
     in_place, residual, limits = False, 0.0, ()
@@ -283,9 +249,13 @@ class Particles(SecondOrderRounds):
 
     def logits(self, X):
         """Logarithms (n, K) of the probabilities, averaged over the particles."""
-        logs = log_softmax(np.einsum("mkp,np->mnk", self.W, X).reshape(-1, self.W.shape[1]))
         shares = log_softmax(self.log_weights[None])[0]
-        return logsumexp(shares[:, None, None] + logs.reshape(len(self.W), len(X), -1), axis=0)
+        return logsumexp(shares[:, None, None] + self._log_proba(self.W, X), axis=0)
+
+    def _log_proba(self, W, X):
+        """Logarithms (m, n, K) of the probabilities of every particle."""
+        theta = np.einsum("mkp,np->mnk", W, X)
+        return log_softmax(theta.reshape(-1, W.shape[1])).reshape(theta.shape)
 
     def _learn_row(self, x, y, w):
         for history, new in zip(self._past, (x, y, w), strict=True):
@@ -297,8 +267,7 @@ class Particles(SecondOrderRounds):
 
     def _gain(self, W, X, Y, weight):
         """−Σ_t w_t ℓ_t(W) of every particle."""
-        logs = log_softmax(np.einsum("mkp,np->mnk", W, X).reshape(-1, W.shape[1]))
-        return np.einsum("mnk,nk,n->m", logs.reshape(len(W), len(X), -1), Y, weight)
+        return np.einsum("mnk,nk,n->m", self._log_proba(W, X), Y, weight)
 
     def _renew(self, shares):
         """Draw particles by their shares, and move them."""
@@ -329,7 +298,7 @@ class Particles(SecondOrderRounds):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
+class AggregatingForecaster(_base.LogisticLearner):
     r"""Predict the mean of softmax over a ball of weights, each weighted by its past predictions.
 
     It has the best known regret and is only feasible for very small problems: use it as a reference
@@ -396,9 +365,6 @@ class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
     n_particles: int = 500
     n_moves: int = 5
     max_weights: int = 60
-
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

@@ -10,32 +10,20 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into, inner
-from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
-from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._full_matrix import (
-    POTENTIAL,
     FullMatrix,
-    add_products,
+    SecondOrderNumbers,
+    add_outer_products,
     downdate,
     limit_of_matrix,
-    products,
+    multiply_panels,
     wait,
 )
-from skstructured.estimators.logistic._rounds import scratch
+from skstructured.estimators.logistic._rounds import new_scratch
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
-
-#: γB is squared, and inverted.
-LEAST_PRODUCT = 1e-100
-
-#: The place of the largest 1/γ that the theorem asks for, after those of `FullMatrix`.
-SHARPEST = 3
-
-#: Sweeps of coordinate descent, and the change that ends them, in units of the bound.
-MOST_SWEEPS, STILL = 10000, 1e-15
 
 
 @kernel
@@ -47,7 +35,7 @@ def in_the_box(S, u, bound, multipliers, z):
     K = u.shape[0]
     for k in range(K):
         multipliers[k], z[k] = 0.0, u[k]
-    for _ in range(MOST_SWEEPS):
+    for _ in range(10_000):
         moved = 0.0
         for k in range(K):
             if S[k, k] <= 0.0:
@@ -60,7 +48,7 @@ def in_the_box(S, u, bound, multipliers, z):
                 for j in range(K):
                     z[j] -= S[j, k] * step
             moved = max(moved, abs(step) * S[k, k])
-        if moved <= STILL * bound:
+        if moved <= 1e-15 * bound:
             break
 
 
@@ -69,7 +57,7 @@ def _newton_step(W, V, d, q, gamma, L):
     """L = A⁻¹g/√(1 + q) for g = d ⊗ x and q = gᵀA⁻¹g, and W ← W − (A + ggᵀ)⁻¹g/γ."""
     root = 1.0 / math.sqrt(1.0 + q)
     clear(L[0])
-    add_products(L[:1], root, d.reshape((d.shape[0], 1)), V, np.int64(0), d.shape[0])
+    add_outer_products(L[:1], root, d.reshape((d.shape[0], 1)), V, np.int64(0), d.shape[0])
     for b in range(L.shape[1]):
         W[0, b] -= root * L[0, b] / gamma
 
@@ -78,7 +66,8 @@ def _newton_step(W, V, d, q, gamma, L):
 def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives every projected Wx."""
     A, P, W, waiting, factors, numbers = learned
-    K, flat, space = Q.shape[0], W.reshape((1, W.size)), scratch(Q.shape[0], Q.shape[0], X.shape[1])
+    K, flat = Q.shape[0], W.reshape((1, W.size))
+    space = new_scratch(K, K, X.shape[1])
     V, L, S, outer = space.V, space.L, space.S, space.A
     z, s, d, u, m = space.logit, space.share, space.target, space.mass, space.center
     for t in range(X.shape[0]):
@@ -88,14 +77,16 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
             u[k] = z[k] = inner(W[k], x)
             inside &= abs(u[k]) <= reach
         if live or not inside:
-            products(P, x, V, S)
+            multiply_panels(P, x, V, S)
         if not inside:
             in_the_box(S, u, reach, m, z)
         copy_into(logits[t], z)
         if not live:
             continue
         if not inside:
-            add_products(flat, -1.0, m.reshape((K, 1)), V, np.int64(0), K)  # W ← W − A⁻¹ (m ⊗ x)
+            add_outer_products(
+                flat, -1.0, m.reshape((K, 1)), V, np.int64(0), K
+            )  # W ← W − A⁻¹ (m ⊗ x)
         softmax_into(z, s)
         for k in range(K):
             d[k] = w * (s[k] - truth[t, k])
@@ -104,23 +95,16 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
                 outer[i, j] = d[i] * d[j]
                 q += outer[i, j] * S[i, j]
         least = max(4.0 * reach, (K - 1.0) * math.exp(min(2.0 * reach, 700.0)))
-        numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
-        numbers[POTENTIAL] += q / (1.0 + q)
+        sharpest = numbers[SecondOrderNumbers.SHARPEST]
+        numbers[SecondOrderNumbers.SHARPEST] = max(sharpest, 2.0 * w * least)
+        numbers[SecondOrderNumbers.POTENTIAL] += q / (1.0 + q)
         _newton_step(flat, V, d, q, gamma, L)
         downdate(P, L, K, 1)
         wait(x, outer, 1.0, A, waiting, factors, numbers, space.scaled)
 
 
 class NewtonMatrix(FullMatrix):
-    """A = A₀ + Σ ggᵀ over the weights of all K classes, A₀ = I/(γ²KB²), and W.
-
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    B, gamma : float
-        Bound on ‖W_k‖, and γ.
-    """
+    """A = A₀ + Σ ggᵀ over the weights of all K classes, A₀ = I/(γ²KB²), and W."""
 
     rounds = staticmethod(_newton_rounds)
 
@@ -136,7 +120,7 @@ class NewtonMatrix(FullMatrix):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
+class OnlineNewtonClassifier(_base.LogisticLearner):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
 
     Use it for comparisons [1]_. In theory its regret has a factor e^B, which no learner that
@@ -205,15 +189,12 @@ class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
     feature_norm: float | None = None
     exp_concavity: float | Literal["theory"] = 0.1
 
-    loss, new_model, _parts = "fenchel_young", _base.new_model, _base.logistic_parts
-    _given_decoder, _take_decoder = given_decoder, _base.take_decoder
-
     def _new_weights(self, K, width):
         B, gamma = check_size("radius", self.radius), self._gamma(K)
-        if not LEAST_PRODUCT <= gamma * B <= 1.0 / LEAST_PRODUCT:
+        if not 1e-100 <= gamma * B <= 1e100:  # it is squared, and inverted
             raise ValueError(
-                f"exp_concavity * radius must lie between {LEAST_PRODUCT:g} and "
-                f"{1.0 / LEAST_PRODUCT:g}, got exp_concavity={gamma:g} and radius={B:g}."
+                "exp_concavity * radius must lie between 1e-100 and 1e+100, got "
+                f"exp_concavity={gamma:g} and radius={B:g}."
             )
         return NewtonMatrix(K, width, B, gamma)
 
@@ -241,13 +222,14 @@ class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
         """
         _base.check_certified(self, "The theorem of online Newton steps", delta)
         learned = self._model.rounds
-        B, gamma = learned.constants
-        if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
+        (B, gamma), sharpest = learned.constants, learned.numbers[SecondOrderNumbers.SHARPEST]
+        if not gamma * sharpest <= 1.0 + 1e-9:
             raise GuaranteeError(
                 "exp_concavity is too large for a regret bound: set exp_concavity ≤ "
-                f"{1.0 / learned.numbers[SHARPEST]:.4g} for the rows learned; got "
+                f"{1.0 / sharpest:.4g} for the rows learned; got "
                 f"exp_concavity={gamma:g}."
             )
         constants = {"radius": B, "exp_concavity": gamma, "rounds": self.t_}
         offset, quadratic = 0.5 * learned.potential / gamma, 0.5 * gamma * learned.lam
-        return _base.certificate_of(self, "Online Newton steps", quadratic, offset, constants)
+        bound = (quadratic, offset, constants)
+        return _base.certificate_in_unit(self, "Online Newton steps", *bound)

@@ -18,7 +18,7 @@ from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory,
 from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
-from skstructured.spaces import SPACES
+from skstructured.spaces import SPACES_BY_NAME
 
 #: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
 ALPHAS = tuple(2.0**-j for j in range(1, 21))
@@ -167,5 +167,5 @@ class MarginLearner(BatchPredictor):
         tags.input_tags.pairwise = computed
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not computed
         tags.target_tags.required = True
-        space = SPACES.get(self.space) if isinstance(self.space, str) else self.space
+        space = SPACES_BY_NAME.get(self.space) if isinstance(self.space, str) else self.space
         return with_task(tags, getattr(space, "task", None))

@@ -22,11 +22,12 @@ from skstructured import (
 )
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured.estimators.logistic import _full_matrix
-from skstructured.estimators.logistic._logits import WORK, improper_logits
-from skstructured.estimators.logistic._rounds import LEAST, ClassBlocks, FolkloreMatrix
+from skstructured.estimators.logistic._logits import LogitsWork, improper_logits
+from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
 
+LEAST = 0.2  # of a class with its own cell, times the classes
 SIZES = [(K, p) for K in (2, 3, 5) for p in (1, 4, 10)]
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 
@@ -50,7 +51,7 @@ def assert_literal(state, literal, X, Y, weight):
 
 
 class TestManyClasses:
-    """From `MANY` classes on the curvature is that of cells of classes."""
+    """From 10 classes on the curvature is that of cells of classes."""
 
     @pytest.mark.parametrize(("K", "sharp"), [(10, 0.0), (10, 3.0), (13, 6.0)])
     @pytest.mark.interpreted
@@ -173,7 +174,7 @@ class TestImproperLogits:
         rng = np.random.RandomState(seed)
         root = rng.randn(K, rng.randint(1, K + 1)) * 10.0 ** (size / 2)
         A, g, (z, told) = root @ root.T, rng.randn(K) * 10.0**spread, np.empty((2, K))
-        assert improper_logits(A, g, z, told, np.empty((WORK, K))) < 1e-8
+        assert improper_logits(A, g, z, told, np.empty((LogitsWork.N_ROWS, K))) < 1e-8
         unit = 1.0 + np.abs(A).max() + np.abs(g).max()
         s = np.exp(log_softmax(z[None])[0])
         np.testing.assert_allclose(told, s, rtol=0, atol=1e-12)
@@ -185,7 +186,9 @@ class TestImproperLogits:
         for _ in range(300):
             K = rng.randint(3, 9)
             root, g, z = 3.0 * rng.randn(K, 1), rng.randn(K), np.empty(K)
-            left = improper_logits(root @ root.T, g, z, np.empty(K), np.empty((WORK, K)))
+            left = improper_logits(
+                root @ root.T, g, z, np.empty(K), np.empty((LogitsWork.N_ROWS, K))
+            )
             assert left < 1e-14
 
 
@@ -196,29 +199,34 @@ class TestMatrices:
         root = rng.randn(r * p, r * p)
         matrix = root @ root.T + np.eye(r * p)
         panels = panels_of(matrix, r)
-        np.testing.assert_array_equal(_full_matrix.dense(panels, r, p), matrix)
+        np.testing.assert_array_equal(_full_matrix.unpack_panels(panels, r, p), matrix)
         inverse = np.empty_like(panels)
         _full_matrix.set_inverse(panels, inverse, r, p)
-        found = _full_matrix.dense(inverse, r, p)
+        found = _full_matrix.unpack_panels(inverse, r, p)
         np.testing.assert_allclose(found, np.linalg.inv(matrix), atol=1e-10)
         v = rng.randn(r, p)
         np.testing.assert_allclose(_full_matrix.times(panels, v).ravel(), matrix @ v.ravel())
         x, V, S = rng.randn(p), np.empty((r, r * p)), np.empty((r, r))
-        _full_matrix.products(panels, x, V, S)
+        _full_matrix.multiply_panels(panels, x, V, S)
         # V_ij = P_ji x
         np.testing.assert_allclose(V, (matrix.reshape(r * p, r, p) @ x).T)
         np.testing.assert_allclose(S, V.reshape(r, r, p) @ x)
         for rank in (0, 1, r):
-            L, before = rng.randn(r + 1, r * p), _full_matrix.dense(panels, r, p)
+            L, before = rng.randn(r + 1, r * p), _full_matrix.unpack_panels(panels, r, p)
             _full_matrix.downdate(panels, L, r, rank)
             expected = before - L[:rank].T @ L[:rank]
-            np.testing.assert_allclose(_full_matrix.dense(panels, r, p), expected, atol=1e-10)
+            np.testing.assert_allclose(
+                _full_matrix.unpack_panels(panels, r, p), expected, atol=1e-10
+            )
 
     @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 16])
     def test_rows_that_wait_are_added_by_their_factors(self, count):
         r, p, rng = 3, 4, np.random.RandomState(count)
         waiting, factors, numbers = rng.randn(16, p), rng.randn(6, 16), np.zeros(3)
-        panels, numbers[_full_matrix.COUNT] = _full_matrix.unit_panels(r, p, 2.0), count
+        panels, numbers[_full_matrix.SecondOrderNumbers.WAITING] = (
+            _full_matrix.unit_panels(r, p, 2.0),
+            count,
+        )
         _full_matrix.add_waiting(panels, waiting, factors, numbers, np.empty((16, r * p)))
         expected = 2.0 * np.eye(r * p)
         for t in range(count):
@@ -226,8 +234,8 @@ class TestMatrices:
             h[np.triu_indices(r)] = factors[:, t]
             h += np.triu(h, 1).T
             expected += np.kron(h, np.outer(waiting[t], waiting[t]))
-        np.testing.assert_allclose(_full_matrix.dense(panels, r, p), expected, atol=1e-12)
-        assert numbers[_full_matrix.COUNT] == 0.0
+        np.testing.assert_allclose(_full_matrix.unpack_panels(panels, r, p), expected, atol=1e-12)
+        assert numbers[_full_matrix.SecondOrderNumbers.WAITING] == 0.0
 
     def test_a_drifted_inverse_is_made_anew(self):
         K, p = 3, 4
@@ -250,7 +258,7 @@ class TestMatrices:
         state = FolkloreMatrix(K, p, 1.0, 1.0)
         state.learn(X, Y, np.ones(T))
         state.add_waiting()
-        A, P = (_full_matrix.dense(panels, K - 1, p) for panels in (state.A, state.P))
+        A, P = (_full_matrix.unpack_panels(panels, K - 1, p) for panels in (state.A, state.P))
         assert np.abs(A @ P - np.eye(len(A))).max() <= 1e-6
 
 
@@ -560,7 +568,9 @@ class TestInput:
             plain(**given).partial_fit(X, y, [0, 1], w)
 
     def test_a_long_row_to_predict_is_named_by_its_place(self, monkeypatch):
-        monkeypatch.setattr("skstructured.estimators.logistic._base.BLOCK", 4)
+        monkeypatch.setattr(
+            "skstructured.estimators.logistic._base.SecondOrderModel.rows_per_block", 4
+        )
         model = plain(feature_norm=1.5).partial_fit(np.eye(4), np.arange(4) % 2, [0, 1])
         X = np.tile(np.eye(4), (3, 1))
         X[9] *= 7.0

@@ -10,24 +10,20 @@ from scipy.special import softmax
 
 from skstructured import FolkloreClassifier, GaussianAggregatingForecaster
 from skstructured.estimators.logistic._logits import (
-    A_REST,
-    REST,
-    STEP,
-    WORK,
+    LogitsWork,
     _diagonal_step,
     _gradient_step,
     improper_logits,
 )
 from skstructured.estimators.logistic._rounds import (
-    MANY,
     ClassBlocks,
     FolkloreMatrix,
     cells_of,
     cholesky,
     class_scores,
     gram_of,
+    new_scratch,
     root_of_cells,
-    scratch,
     woodbury,
 )
 
@@ -48,7 +44,7 @@ def positive(rng, K, size):
 
 def solved(A, g):
     """z, its softmax as the kernel has it, and the residual that it tells."""
-    z, s, work = np.empty(len(g)), np.empty(len(g)), np.empty((WORK, len(g)))
+    z, s, work = np.empty(len(g)), np.empty(len(g)), np.empty((LogitsWork.N_ROWS, len(g)))
     return z, s, improper_logits(A, g, z, s, work)
 
 
@@ -69,19 +65,21 @@ class TestEquations:
     def test_newton_steps_are_those_of_elimination(self, cold):
         rng = np.random.RandomState(2)
         for K in (2, 10, 40):
-            s, work = rng.dirichlet(np.ones(K)), np.zeros((WORK, K))
+            s, work = rng.dirichlet(np.ones(K)), np.zeros((LogitsWork.N_ROWS, K))
             hessian = np.diag(s) - np.outer(s, s)
             A, diagonal = positive(rng, K, 10.0), 10.0 * rng.rand(K)
             right = rng.randn(K)
             for matrix, given in ((A, A), (np.diag(diagonal), diagonal)):
-                work[REST], work[A_REST] = right, matrix @ right
+                work[LogitsWork.RESIDUAL], work[LogitsWork.A_RESIDUAL] = right, matrix @ right
                 if given is A:
                     _gradient_step(A, cold, s, 1e-12, work)
                 else:
                     _diagonal_step(diagonal, cold, s, work)
                 u = np.linalg.solve(np.eye(K) + cold * hessian @ matrix, right)
                 # A direction that A knows nothing of moves no logit.
-                np.testing.assert_allclose(matrix @ work[STEP], matrix @ u, rtol=0, atol=1e-8)
+                np.testing.assert_allclose(
+                    matrix @ work[LogitsWork.STEP], matrix @ u, rtol=0, atol=1e-8
+                )
 
     def test_with_nan_come_to_an_end(self):
         g = np.zeros((3, 12))
@@ -100,7 +98,7 @@ class TestRounds:
         root = rng.randn(r * p, r * p)
         whole = root @ root.T / (r * p)
         rows = [whole[i * p : (i + 1) * p, i * p :].ravel() for i in range(r)]
-        space = scratch(r, K, p)
+        space = new_scratch(r, K, p)
         class_scores(np.concatenate(rows), G, Q, x, 0.7, space)
         basis, each = np.kron(Q, np.eye(p)), np.kron(np.eye(K), x)
         inverse = basis.T @ whole @ basis  # over the weights of all classes
@@ -128,7 +126,7 @@ class TestRounds:
     def test_the_factor_of_a_downdate_is_that_of_woodbury(self):
         rng = np.random.RandomState(0)
         for rank in (1, 2, 4):
-            space, root = scratch(4, 5, 1), rng.randn(4, 4)
+            space, root = new_scratch(4, 5, 1), rng.randn(4, 4)
             space.S[:], space.root[:, :rank] = root @ root.T, rng.randn(4, rank)
             woodbury(space, 0.7, rank)
             F, M = space.factor[:, :rank], space.root[:, :rank]
@@ -152,7 +150,7 @@ class TestRounds:
     @pytest.mark.parametrize(
         ("kind", "K"),
         [
-            (FolkloreClassifier, MANY),
+            (FolkloreClassifier, 10),
             *((GaussianAggregatingForecaster, K) for K in (2, 4)),
         ],
     )

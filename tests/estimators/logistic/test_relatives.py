@@ -13,8 +13,8 @@ from skstructured import (
     GaussianAggregatingForecaster,
     OnlineNewtonClassifier,
 )
-from skstructured.estimators.logistic._full_matrix import dense
-from skstructured.estimators.logistic._rounds import scratch
+from skstructured.estimators.logistic._full_matrix import unpack_panels
+from skstructured.estimators.logistic._rounds import new_scratch
 from skstructured.estimators.logistic.forecasters import (
     GaussianMatrix,
     Particles,
@@ -185,7 +185,7 @@ def test_points_are_always_the_same():
 
 def shares(m, S):
     """`mean_shares` for logits ∼ N(m, ½QᵀSQ)."""
-    space = scratch(len(S), len(m), 1)
+    space = new_scratch(len(S), len(m), 1)
     space.S[:], space.score[:] = S, m
     mean_shares(helmert(len(m)), gaussian_points(len(S)), space)
     return space.center
@@ -214,7 +214,7 @@ def test_probabilities_of_the_forecaster(K, B, off):
     model = GaussianAggregatingForecaster(radius=B, standardize=False, fit_intercept=False)
     weights = model.partial_fit(X, y, classes=range(K))._model.rounds
     weights.add_waiting()
-    Q, A = np.kron(weights.Q, np.eye(3)), dense(weights.A, K - 1, 3)
+    Q, A = np.kron(weights.Q, np.eye(3)), unpack_panels(weights.A, K - 1, 3)
     cov = 0.5 * Q.T @ np.linalg.inv(A) @ Q
     mean = -0.5 * Q.T @ np.linalg.solve(A, weights.G.ravel())
     for x in X[:3]:
