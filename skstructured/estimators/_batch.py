@@ -26,7 +26,7 @@ from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._values import (
     PairwiseKernel,
     check_cache_size,
-    check_kernel,
+    check_pairwise_kernel,
     inverse_variance,
     is_precomputed,
 )
@@ -115,7 +115,7 @@ class BatchPredictor(BaseEstimator):
         check_standardize(self)
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
             check_size("alpha", self.alpha)
-        check_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
+        check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
         check_cache_size(getattr(self, "cache_size", CACHE_SIZE))
         check_bool("fit_intercept", self.fit_intercept)
 

@@ -22,23 +22,23 @@ from skstructured._learners.predictions import (
     warn_of_costs,
 )
 from skstructured._learners.weights import with_class_weights
-from skstructured.estimators._auto import given_decoder
+from skstructured.estimators._auto import draw_seeds, given_decoder
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._minimizer import LossMinimizer
-from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
+from skstructured.estimators.mixture._sequences import SEQUENCE_VIEWS, RowChain, score_of_views
 from skstructured.estimators.mixture._training import (
-    EXACT,
     FEWEST_GROUPS,
+    LARGEST_EXACT_RIDGE,
+    draw_folds,
     effective_number,
     independent_units,
-    parts_of,
 )
-from skstructured.estimators.mixture._trees import BEST, VertexTrees
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
@@ -50,25 +50,6 @@ from skstructured.sequences._decoding import SequenceLoss
 from skstructured.sequences._predictions import SequencePredictions as OfSequences
 
 __all__ = ["StructuredPredictor"]
-
-#: Kernels that learn by the loss itself, the first one also with more than 1.5 `n_landmarks` rows;
-#: rows that they learn at most, in units of `n_landmarks`.
-BY_LOSS, LEARNED = ("arc-cosine", "laplacian"), 2
-
-#: Most rows of a stream that are learned at once.
-BLOCK = 4096
-
-#: Share of `max_seconds` that the mixture of each view of sequences has.
-OF_VIEW = 0.35
-
-#: Features, at most, of rows of a stream whose columns get bins.
-NARROW = 50
-
-#: With few rows, the weight of members whose scores are bounded; the other ones have none.
-WEIGHT_OF_FEW = 0.1
-
-#: Share of the uniform mean that is mixed with means of a stream before they become scores.
-INSIDE = 1e-9
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -238,13 +219,15 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     random_state: Seed = None
     max_seconds: float | None = None
 
+    #: Most rows of a stream that are learned at once.
+    _stream_block = 4096
+
     loss = "fenchel_young"
     best_thresholds = False
     member_of = CrossFitted
     _given_decoder = given_decoder
 
     def _fit(self, X, y, sample_weight, groups=None):
-        """See `Mixture`; for sequences a `RowChain`, or an estimator alone."""
         if not reader_of(self, fresh=True).has_sequences:
             return super()._fit(X, y, sample_weight, groups)
         self._check_parameters()
@@ -256,12 +239,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         has_few_groups = effective_number(weight, units) < FEWEST_GROUPS
         is_sparse = issparse(rows.values)
         if has_few_groups or is_sparse or not self._is_auto():
-            chains = [self._one(X, y, weight, is_sparse)]
+            chains = [self._single_chain(X, y, weight, is_sparse)]
         else:
             counted, fold_ids = weight > 0.0, np.full(len(weight), -1)
             counted_units = np.unique(units[counted], return_inverse=True)[1]
-            fold_ids[counted] = parts_of(counted_units, self.random_state_)
-            chains = [self._of_view(view, rows, packed, weight, fold_ids) for view in VIEWS]
+            fold_ids[counted] = draw_folds(counted_units, self.random_state_)
+            chains = [
+                self._of_view(view, rows, packed, weight, fold_ids) for view in SEQUENCE_VIEWS
+            ]
         best = self._chain = min(chains, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
         self.estimators_ = list(self.named_estimators_.values())
@@ -270,9 +255,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         self.validation_score_ = best.score if len(chains) == 1 else score_of_views(chains, units)
         return None
 
-    def _one(self, X, y, weight, is_sparse):
+    def _single_chain(self, X, y, weight, is_sparse):
         """The estimator that is given; a random field for few dense rows, or the linear model."""
-        seed, shared = self.random_state_.randint(SEEDS), {"missing": self.missing}
+        seed, shared = draw_seeds(self.random_state_), {"missing": self.missing}
         if not self._is_auto():
             pairs = self._given()
         elif is_sparse or self.missing == "indicator":
@@ -287,13 +272,13 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         weighted = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
         return RowChain(name, None, clone(estimator).fit(X, y, **weighted))
 
-    def _of_view(self, view, *given):
-        """The `RowChain` of a view."""
+    def _of_view(self, view, *batch):
+        """The `RowChain` of a view, whose mixture has 0.35 of `max_seconds`."""
         mixture = clone(self).set_params(space="multiclass", decoder="map", class_weight=None)
-        mixture.set_params(random_state=self.random_state_.randint(SEEDS))
+        mixture.set_params(random_state=draw_seeds(self.random_state_))
         if self.max_seconds is not None:
-            mixture.set_params(max_seconds=OF_VIEW * self.max_seconds)
-        return RowChain.fitted(view, mixture, *given)
+            mixture.set_params(max_seconds=0.35 * self.max_seconds)
+        return RowChain.fitted(view, mixture, *batch)
 
     def _sequences(self, X, reset=False):
         """Checked sequences, `Ragged`."""
@@ -321,33 +306,34 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
-        seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
-        n, named = X.shape[0], dict(zip(BY_LOSS, seeds, strict=True))
+        seed, *seeds = draw_seeds(self.random_state_, 3)
+        named = dict(zip(("arc-cosine", "laplacian"), seeds, strict=True))
         options = {"missing": self.missing, "standardize": "moments", "random_state": seed}
         passes = OnlineStructuredPredictor(self.space, **options)
         if self.loss_.calls_python:
             return [("linear", passes)]
-        if n > EXACT * self.n_landmarks:
-            del named[BY_LOSS[-1]]
-        n_rows = LEARNED * self.n_landmarks
+        if X.shape[0] > LARGEST_EXACT_RIDGE * self.n_landmarks:
+            del named["laplacian"]
+        n_rows = 2 * self.n_landmarks
         kernels = [(name, LossMinimizer(name, self.loss_, n_rows, s)) for name, s in named.items()]
         return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes), *kernels]
 
     def _trees(self, seed):
-        options = BEST if self.best_thresholds else {}
+        options = VertexTrees.random_forest if self.best_thresholds else {}
         return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _usual_weight(self, n_members):
         return 2.0
 
     def _weights_of_few(self, members, training):
+        """0.1 for members whose scores are bounded, and 0 for the others."""
         is_bounded = [isinstance(member, (KernelRidge, VertexTrees)) for member in members]
         if not any(is_bounded):
             return super()._weights_of_few(members, training)
         V, weight = np.vstack([training.V, training.origin]), np.append(training.weight, 1.0)
         means = np.array([np.average(V, axis=0, weights=weight), V.mean(axis=0)])
         weighted, plain = self.loss_.link(means)  # 0 without weights of rows
-        return WEIGHT_OF_FEW * np.array(is_bounded), weighted - plain
+        return 0.1 * np.array(is_bounded), weighted - plain
 
     def _judge(self, theta, packed, weight):
         y = self.space_.decode(self.space_.unpack(packed))
@@ -470,9 +456,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
                     f"class_weight of {weighs} is not supported by partial_fit: use sample_weight."
                 )
             return [member for _, member in settings], None
-        seeds = self.random_state_.randint(SEEDS, size=2)
+        seeds = draw_seeds(self.random_state_, 2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
-        if issparse(X) or np.shape(X)[1] > NARROW:
+        if issparse(X) or np.shape(X)[1] > 50:
             return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
         settings = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
         binned = OnlineStructuredPredictor(  # weights of classes are in those of rows already
@@ -482,8 +468,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _learn_stream(self, rounds):
         """Learn rounds, a block at a time on a copy; the predictions (n, dim) before each."""
-        n, means = rounds.n_rounds, []
-        blocks = np.split(np.arange(n), range(BLOCK, n, BLOCK))
+        n, size, means = rounds.n_rounds, self._stream_block, []
+        blocks = np.split(np.arange(n), range(size, n, size))
         for block in blocks:
             with learning_aside(self, True, draws=self._model.binned is not None) as new:
                 model, new.t_ = new._model, self.t_ + len(block)
@@ -494,8 +480,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return np.concatenate(means)
 
     def _of_means(self, mu):
-        """How means of a stream become outputs."""
-        return Decoding(self.loss_.link(mu, INSIDE), self.loss_, self._given_decoder(), mu)
+        """How means of a stream, mixed with a little of the uniform one, become outputs."""
+        return Decoding(self.loss_.link(mu, 1e-9), self.loss_, self._given_decoder(), mu)
 
     def _losses_of(self, mu, rounds, random_state):
         V, decoding = self.space_.unpack(rounds.packed), self._of_means(mu)

@@ -25,18 +25,19 @@ from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import DecodedPredictions, has_probabilities, reader_of
 from skstructured._learners.weights import with_class_weights
-from skstructured.estimators._auto import given_decoder
+from skstructured.estimators._auto import draw_seeds, given_decoder
 from skstructured.estimators.boosting._additive import (
     AdditiveTrees,
     BoostingOptions,
     BoostingTask,
 )
 from skstructured.estimators.mixture._training import (
-    FEWEST,
-    codes_of,
+    FEWEST_ROWS,
+    ROWS_AT_ONCE,
+    draw_folds,
     effective_number,
     independent_units,
-    parts_of,
+    output_codes,
 )
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats, Given, Outputs
@@ -47,12 +48,6 @@ from skstructured.extend.surrogate import Regularizer
 from skstructured.losses import FenchelYoung
 
 __all__ = ["FenchelYoungBoosting"]
-
-#: Rows that are scored at a time.
-CHUNK = 4000
-
-#: Seeds of trees are below this.
-SEEDS = 2**31 - 1
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -242,7 +237,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         X, packed, weight = X[counted], packed[counted], weight[counted]
         V = self.space_.unpack(packed)
         task = BoostingTask(V, weight / weight.mean(), self.loss_, V.shape[1])
-        folds, seed = self._folds(X, packed, weight, V), self.random_state_.randint(SEEDS)
+        folds, seed = self._folds(X, packed, weight, V), draw_seeds(self.random_state_)
         self._model, honest = AdditiveTrees.fitted(X, task, folds, options, seed, self.n_jobs)
         self.n_iter_, self.validation_losses_ = self._model.n_rounds, self._model.held_out_losses
         self.validation_score_, judged = math.nan, folds >= 0
@@ -256,9 +251,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     def _folds(self, X, packed, weight, V):
         """The fold of each row; −1 for all if there are few rows, or no early stopping."""
         units, copies = independent_units(X, None, V)
-        if not self.early_stopping or effective_number(weight, copies) < FEWEST:
+        if not self.early_stopping or effective_number(weight, copies) < FEWEST_ROWS:
             return np.full(len(X), -1)
-        return parts_of(units, self.random_state_, codes_of(packed))
+        return draw_folds(units, self.random_state_, output_codes(packed))
 
     def _dense(self, X, reset=False):
         rows = read_rows(self, X, reset)
@@ -277,7 +272,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     def _chunks(self, X):
         check_is_fitted(self, "_model")
         X = self._dense(X)
-        return [X[i : i + CHUNK] for i in range(0, max(len(X), 1), CHUNK)]
+        return [X[i : i + ROWS_AT_ONCE] for i in range(0, max(len(X), 1), ROWS_AT_ONCE)]
 
     def staged_predict(self, X: Features) -> Iterator[Any]:
         """`predict` after 1, 2, …, `n_iter_` rounds.

@@ -19,16 +19,14 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
+from skstructured.estimators._auto import draw_seeds
 from skstructured.estimators.boosting._rounds import (
-    COST,
-    EDGE,
-    HEAVIEST,
-    POTENTIAL,
+    WeakState,
     advance,
     boost_rows,
     expert_shares,
     new_numbers,
-    play_round,
+    play_boosting_round,
 )
 from skstructured.estimators.boosting.tree import (
     OnlineTreeClassifier,
@@ -103,7 +101,7 @@ class OtherLearners(State):
         self.classes, self.fitted = np.arange(K), False
         for learner, rng in zip(self.learners, generators, strict=True):
             names = [n for n in learner.get_params() if n.split("__")[-1] == "random_state"]
-            learner.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})
+            learner.set_params(**{name: int(draw_seeds(rng)) for name in names})
 
     def estimators(self, model):
         """The weak learners themselves."""
@@ -129,7 +127,7 @@ class OtherLearners(State):
         shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
         arguments = (each, codes[row], weight[row], cap, aside, shares)
-        play_round(*arguments, votes[0], logs[0], self._due, s, p)
+        play_boosting_round(*arguments, votes[0], logs[0], self._due, s, p)
         if weight[row] == 0.0:
             self._due[:] = 0.0
         return np.copyto, numbers, aside
@@ -385,14 +383,14 @@ class AdaBoostOLMClassifier(VotingLearner):
     @property
     def edges_(self) -> Floats:
         """Edges γ_i (N,) of the weak learners in the rounds learned; 0 before the first."""
-        cost, edge = self._learned("numbers")[:, [COST, EDGE]].T
+        cost, edge = self._learned("numbers")[:, [WeakState.COST, WeakState.EDGE]].T
         return np.divide(edge, cost, np.zeros(len(cost)), where=cost > 0.0)
 
     @property
     def correction_regrets_(self) -> Floats:
         """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
         numbers, model = self._learned("numbers"), self._model
-        return numbers[:, POTENTIAL] + 2.0 * model.lam + model.clipped
+        return numbers[:, WeakState.POTENTIAL] + 2.0 * model.lam + model.clipped
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """Proposition 4.4 for the rounds seen so far: ``certificate().bound(0.0, 0.0)``; see Notes.
@@ -424,9 +422,9 @@ class AdaBoostOLMClassifier(VotingLearner):
                 "No bound before the first round, or if all edges of the weak learners are 0."
             )
         K, regrets, model = self.space_.dim_, float(self.correction_regrets_.sum()), self._model
-        total = model.numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
+        total = model.numbers[0, WeakState.COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
         mistakes = 4.0 * (total * math.log(K) + regrets) / edges
-        m = model.numbers[0, HEAVIEST]
+        m = model.numbers[0, WeakState.HEAVIEST]
         reached = mistakes + m * math.log(len(model.numbers))
         offset = reached / (1.0 - math.exp(-1.0))
         if delta is not None:

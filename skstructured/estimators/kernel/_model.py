@@ -15,7 +15,7 @@ from skstructured._learners.multiple_passes import most_passes
 from skstructured._learners.pass_selection import KERNEL
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
 from skstructured.estimators.kernel._values import (
-    BLOCK,
+    SUPPORT_BLOCK,
     check_cache_size,
     finite_scores,
     foreign_kernel,
@@ -24,9 +24,6 @@ from skstructured.estimators.kernel._values import (
     kernel_of,
     width_of,
 )
-
-#: Products of about a second: other threads wait for the rows that take them.
-PRODUCTS = 1 << 32
 
 
 def refuse_precomputed(learner, anew):
@@ -90,7 +87,7 @@ class KernelModel(Model):
         return Expansion(self.space.dim_, support_for(function, c, columns, self.dtype))
 
     def check(self, learner, batch, stream):
-        """See `Model`."""
+        """A ValueError for rows that the kernel does not accept."""
         rows = batch.rows
         if self.is_precomputed and rows.n_rows != rows.width:
             raise ValueError(
@@ -122,7 +119,6 @@ class KernelModel(Model):
             self.expansion.fill(self.given, self.cache)
 
     def fresh_copy(self):
-        """See `Model`: rows and kernels are shared."""
         twin = copy.copy(self)
         twin.state, twin.expansion = self.state.copy(), self.expansion.twin()
         twin.work = self.work.copy()
@@ -130,14 +126,14 @@ class KernelModel(Model):
         return twin
 
     def scores_of(self, batch, which, averaged):
-        """See `Model`; kernels of the rounds are used if they are kept."""
+        """Scores of some rounds; their kernels are used if they are kept."""
         self.expansion.close()
         coefs = self.coefficients(averaged)
         return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
 
     @property
     def small_products(self):
-        """See `Model`: those with kernels that are kept, and not the kernels themselves."""
+        """Whether products are those with kept kernels, and not the kernels themselves."""
         gram = self.expansion.gram
         return gram is not None and len(gram.matrix) == len(gram.Z)
 
@@ -152,8 +148,8 @@ class KernelModel(Model):
 
     def _block_size(self, rows):
         support = self.expansion.support
-        slow = PRODUCTS // max(support.count * support.width, 1)
-        return max(BLOCK, min(self._bound().block_size, slow))
+        rows_per_second = (1 << 32) // max(support.count * support.width, 1)
+        return max(SUPPORT_BLOCK, min(self._bound().block_size, rows_per_second))
 
     def _learn(self, rows, block, V, weight, theta, record):
         """Rows of weight 0 are played, and take no place, so the blocks of others do not change.

@@ -25,7 +25,7 @@ from skstructured.estimators.mixture._sequences import (
     score_of_views,
     windows_of,
 )
-from skstructured.estimators.mixture._training import FEWEST_GROUPS, parts_of
+from skstructured.estimators.mixture._training import FEWEST_GROUPS, draw_folds
 from skstructured.sequences import Stacked
 from skstructured.spaces import LabelSequence
 
@@ -111,7 +111,7 @@ def test_scores_of_positions_are_honest_by_sequence(rng):
     )
     parts = np.full(len(groups), -1)
     units = np.unique(groups[some], return_inverse=True)[1]
-    parts[some] = parts_of(units, np.random.RandomState(0), y[some])
+    parts[some] = draw_folds(units, np.random.RandomState(0), y[some])
     for i in np.flatnonzero(groups % 7 == 0):
         rest = some & (parts != parts[i])
         ones = [clone(one).fit(Z[rest], y[rest], weight[rest]) for _, one in members]
@@ -136,7 +136,7 @@ def test_mixtures_hold_out_whole_sequences(monkeypatch):
 
 
 def test_chains_learn_honest_scores_alone(monkeypatch):
-    monkeypatch.setattr(_training, "MOST", 30)
+    monkeypatch.setattr(_training, "MOST_HELD_OUT", 30)
     seen, fit = [], sk.ConditionalRandomField.fit
 
     def spied(self, X, y, weight):
