@@ -22,8 +22,8 @@ from skstructured.estimators.mixture._sequences import (
     RowChain,
     held_out,
     log_probabilities,
+    position_windows,
     score_of_views,
-    windows_of,
 )
 from skstructured.estimators.mixture._training import FEWEST_GROUPS, draw_folds
 from skstructured.sequences import Stacked
@@ -65,7 +65,7 @@ def model():
 def test_windows_have_the_rows_beside(lengths, rng):
     sequences = [rng.randn(length, 2) for length in lengths]
     wanted = np.vstack([mixing.windows(one) for one in sequences])
-    np.testing.assert_array_equal(windows_of(stack_rows(sequences)), wanted)
+    np.testing.assert_array_equal(position_windows(stack_rows(sequences)), wanted)
 
 
 def test_marginals_are_those_of_a_chain_over_log_probabilities(model):
