@@ -34,24 +34,14 @@ from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import resolve_space
 from skstructured.spaces.sequence import Chains
 
-#: Attributes of a fit that not every fit sets.
-SOMETIMES = (
-    "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
-    "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
-)  # fmt: skip
-
-#: `degree` and `coef0` of estimators without these parameters, as in scikit-learn.
-DEGREE, COEF0 = 3, 1.0
-
-
 #: MiB that matrices may take of estimators without the parameter `cache_size`.
-CACHE_SIZE = 4096
+DEFAULT_CACHE_SIZE = 4096
 
 
 def check_memory(what, numbers, cache_size=None):
-    """A ValueError if so many numbers take more than `cache_size` MiB, or than `CACHE_SIZE`."""
+    """A ValueError if so many numbers take more than `cache_size` MiB."""
     advice = "use fewer rows" if cache_size is None else "raise it, use fewer rows"
-    cache_size = CACHE_SIZE if cache_size is None else cache_size
+    cache_size = DEFAULT_CACHE_SIZE if cache_size is None else cache_size
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
@@ -70,9 +60,15 @@ def check_run(learner):
 class BatchPredictor(BaseEstimator):
     """Base of estimators that learn in batch: what `fit` reads, and the scores of new rows.
 
-    Needs `_learn(batch, share, before)`, which learns checked rows without missing values, of
-    shares that sum to 1, and sets the attributes of a fit.
+    Needs `_learn(batch, share, initial_state)`, which learns checked rows without missing values,
+    of shares that sum to 1, and sets the attributes of a fit.
     """
+
+    #: Attributes that not every fit sets.
+    _optional = (
+        "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
+        "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
+    )  # fmt: skip
 
     #: Names that `alpha` may be.
     _rules: tuple[str, ...] = ()
@@ -116,11 +112,11 @@ class BatchPredictor(BaseEstimator):
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
             check_size("alpha", self.alpha)
         check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
-        check_cache_size(getattr(self, "cache_size", CACHE_SIZE))
+        check_cache_size(getattr(self, "cache_size", DEFAULT_CACHE_SIZE))
         check_bool("fit_intercept", self.fit_intercept)
 
     def _shape_of_kernel(self):
-        return getattr(self, "degree", DEGREE), getattr(self, "coef0", COEF0)
+        return getattr(self, "degree", 3), getattr(self, "coef0", 1.0)
 
     def _fit(self, X, y, sample_weight):
         batch = self._read(X, reset=True)
@@ -130,8 +126,8 @@ class BatchPredictor(BaseEstimator):
         batch.check_lengths(packed)
         weight = check_weights(sample_weight, packed, len(packed))
         share = weight / weight.sum()
-        initial_state = self._fitted_before(space)
-        for name in SOMETIMES:
+        initial_state = self._initial_state(space)
+        for name in self._optional:
             vars(self).pop(name, None)
         self.space_ = space
         if hasattr(space, "classes_"):
@@ -143,7 +139,7 @@ class BatchPredictor(BaseEstimator):
     def _fitted_space(self, y):
         return check_dimension(clone(resolve_space(self.space)).fit(y))
 
-    def _fitted_before(self, space):
+    def _initial_state(self, space):
         """What a warm start begins with; None without one."""
         return None
 
@@ -205,17 +201,10 @@ def spread(values, offsets):
     return values if offsets is None else np.repeat(values, np.diff(offsets))
 
 
-class Found(NamedTuple):
-    """The result of a fit by kernels or features.
+class DualFit(NamedTuple):
+    """Coefficients (N, dim) of rows or positions; weights, for the linear kernel.
 
-    Attributes
-    ----------
-    dual : ndarray of shape (N, dim)
-        Coefficients of rows or positions.
-    W : ndarray of shape (p + intercept, dim) or None
-        Weights, for the linear kernel.
-    edges : tuple or None
-        Of sequences: the weights of first and last labels (2, k), and of steps (k, k).
+    `edges` are the weights of first and last labels (2, k), and of steps (k, k), of sequences.
     """
 
     dual: np.ndarray
@@ -224,10 +213,9 @@ class Found(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
+    """Rows Z (N, p), their kernels K (N, N) if not linear, and the shares (n,) of outputs.
 
-    `offsets` (n + 1,) are those of sequences, None if each row is one output; `share` (n,) are the
-    weights of outputs, of sum 1.
+    `offsets` (n + 1,) are those of sequences, None if each row is an output.
     """
 
     Z: object
@@ -250,7 +238,7 @@ class Inputs(NamedTuple):
         squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
         return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
 
-    def part(self, indices):
+    def subset(self, indices):
         """The inputs of some outputs."""
         rows, share = self.rows(indices), self.share[indices]
         K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])

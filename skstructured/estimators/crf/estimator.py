@@ -216,7 +216,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         return Nearest() if all(cost_matrix is None for cost_matrix in costs) else MinimumRisk()
 
     def _fitted_space(self, y):
-        """The fitted space, with the costs; the loss and the decoder have to fit to it."""
+        """The fitted space, with the costs, and the loss."""
         space = self._unfitted_space()
         if self.cost_matrix is not None:
             if "cost_matrix" not in space.get_params():
@@ -240,7 +240,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         loss.constants_of()  # refuses a pair without an oracle
         return loss
 
-    def _learn(self, batch, share, before):
+    def _learn(self, batch, share, initial_state):
         if not self._is_linear():
             message = f"kernel={self.kernel!r} is not supported for space='sequence'."
             self.space_.reader.require_rows(message)
@@ -248,13 +248,13 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
             path, start = tried_alphas(self, batch, share)
-            before = start if before is None else before
+            initial_state = start if initial_state is None else initial_state
             self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
             if path is not None:
                 self.alpha_path_ = np.column_stack(path)
         else:
             self.alpha_ = float(self.alpha)
-        self._solve(batch, share, before)
+        self._solve(batch, share, initial_state)
         if not self.duality_gap_ <= self.tol:
             warnings.warn(
                 f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
@@ -305,10 +305,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
 
     def _minimum(self, Z, packed, share, layout, first, l2=1.0, l1=1.0):
-        """Weights near the optimum, begun at the first; the iterations become attributes.
-
-        Penalties are l2 and l1 times as strong.
-        """
+        """Weights near the optimum, with l2 and l1 times the penalties; sets the iterations."""
         l1 = self.alpha_ * self.l1_ratio * l1 if self.l1_ratio > 0.0 else None
         arguments = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
         if layout.chains:
@@ -325,7 +322,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         self.duality_gap_ = float(curve[-1, 1])
         return Theta
 
-    def _fitted_before(self, space):
+    def _initial_state(self, space):
         """The weights that a warm start begins with, in units of X, and their labels; or None."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
@@ -353,7 +350,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             self.start_, self.end_, self.transitions_ = map(np.array, layout.edges(Theta))
 
     def _thetas(self, batch):
-        """See `BatchPredictor`; a ValueError for older models with other transitions."""
+        """Scores; a ValueError for older models with other transitions."""
         if hasattr(self, "transition_coef_"):
             raise ValueError(
                 'This model was fitted with transitions="features", which is not supported any '

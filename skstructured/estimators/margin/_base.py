@@ -20,41 +20,32 @@ from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import SPACES
 
-#: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
-ALPHAS = tuple(2.0**-j for j in range(1, 21))
-
-#: At least so many are, and then until so many in turn are no better.
-LEAST, PATIENCE = 10, 3
-
-#: α of "auto" for costs of 1.
-AUTO = 5e-4
-
-#: Share of rows that are learned on the way.
-LEARNED = 0.8
+#: Values of α that are tried, the largest first: the ten of the paper, and smaller ones.
+ALPHA_PATH = tuple(2.0**-j for j in range(1, 21))
 
 
 class MarginLearner(BatchPredictor):
-    """Base of batch learners with kernels; needs `_solve`, which learns.
+    """Base of batch learners with kernels.
 
-    ``_solve(outputs, packed, inputs, before, alpha)`` returns `Found` of `Inputs`; it sets
-    `duality_gap_` and `n_iter_`.
+    Needs ``_solve(outputs, packed, inputs, initial_means, alpha)``, which returns the `DualFit` of
+    `Inputs`, and sets `duality_gap_` and `n_iter_`.
     """
 
     _rules: tuple[str, ...] = ("path",)
 
-    def _learn(self, batch, share, before):
+    def _learn(self, batch, share, initial_state):
         packed, outputs = batch.packed, outputs_of(self.space_, self.cost_matrix)
         self._outputs, self.alpha_ = outputs, self.alpha
         inputs = self._prepare(batch, share)
         if isinstance(self.alpha, str) and self.alpha == "auto":
-            self.alpha_ = AUTO / outputs.unit(packed, share)
+            self.alpha_ = 5e-4 / outputs.unit(packed, share)
         elif isinstance(self.alpha, str):
             if np.count_nonzero(share) < 2:
                 raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
             self.alpha_losses_ = self._path(outputs, packed, inputs)
-            self.alpha_ = ALPHAS[int(np.argmin(self.alpha_losses_))]
+            self.alpha_ = ALPHA_PATH[int(np.argmin(self.alpha_losses_))]
         self.alpha_ = float(self.alpha_)
-        dual_fit = self._solve(outputs, packed, inputs, before, self.alpha_)
+        dual_fit = self._solve(outputs, packed, inputs, initial_state, self.alpha_)
         if not (np.isfinite(dual_fit.dual).all() and np.isfinite(self.loss_curve_).all()):
             raise ValueError(
                 "The coefficients or losses are not finite numbers. Set standardize=True or "
@@ -71,22 +62,19 @@ class MarginLearner(BatchPredictor):
             )
 
     def _path(self, outputs, packed, inputs):
-        """Target losses of all α that are tried, on a fifth of the rows.
-
-        `_solve` starts each fit from the one before.
-        """
+        """Target losses on a fifth of the rows of 10 values of α, or until three are no better."""
         rng = check_random_state(self.random_state)
         order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
-        cut = max(int(LEARNED * len(order)), 1)
+        cut = max(int(0.8 * len(order)), 1)
         train, valid = np.sort(order[:cut]), np.sort(order[cut:])
         truth, share = outputs.labels(packed[valid]), inputs.share[valid]
-        inner, losses, old_means = inputs.part(train), [], None
-        for alpha in ALPHAS:
+        inner, losses, old_means = inputs.subset(train), [], None
+        for alpha in ALPHA_PATH:
             dual_fit = self._solve(outputs, packed[train], inner, old_means, alpha)
             old_means = self._mu
             scores = inputs.scores(dual_fit, train, valid)
             losses.append(np.average(outputs.loss(outputs.decode(scores), truth), weights=share))
-            if len(losses) >= max(LEAST, int(np.argmin(losses)) + 1 + PATIENCE):
+            if len(losses) >= max(10, int(np.argmin(losses)) + 4):
                 break
         return np.array(losses)
 

@@ -11,14 +11,7 @@ from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
 from skstructured.estimators.margin._closed_forms import (
-    GAME,
-    HAMMING,
-    LINEAR_CLASS,
-    LINEAR_LABELS,
-    LINEAR_MATCHING,
-    LINEAR_RANKS,
-    ORDINAL,
-    ZERO_ONE,
+    BlockKind,
     best_matching,
     costs_of,
 )
@@ -34,12 +27,6 @@ from skstructured.spaces import (
 )
 from skstructured.spaces._labels import check_costs
 from skstructured.spaces.permutahedron import rank_vertex
-
-#: Relative differences below this are rounding.
-AFFINE_ROUNDING = 1e-8
-
-#: Vertices beside those of y that a loss is judged by, per entry of the embedding.
-TRIALS = 3
 
 
 def random_vertices(space, n):
@@ -78,7 +65,7 @@ def target_costs(space, V):
 
 
 def _check(space, estimates, losses, requirement):
-    if not np.abs(estimates - losses).max() <= AFFINE_ROUNDING * (1.0 + np.abs(losses).max()):
+    if not np.abs(estimates - losses).max() <= 1e-8 * (1.0 + np.abs(losses).max()):  # rounding
         refuse(space, "expected_loss", requirement)
 
 
@@ -87,7 +74,7 @@ def affine_costs(space, V):
 
     Found by least squares from the costs of vertices, which determine it on the hull of all.
     """
-    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
+    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, 3 * space.dim_ + 8)])
     C, constant = target_costs(space, V)
     costs = np.column_stack([C, constant])
     points = np.column_stack([V, np.ones(len(V))])
@@ -129,15 +116,7 @@ def with_costs(space, cost_matrix):
 
 
 class SequenceOutputs:
-    """Label sequences with mean costs A[predicted, true] of their positions.
-
-    Parameters
-    ----------
-    space : LabelSequence
-        Fitted.
-    cost_matrix : array-like of shape (k, k) or None
-        None takes those of the space.
-    """
+    """Label sequences with mean costs A[predicted, true] of their positions."""
 
     def __init__(self, space, cost_matrix=None):
         self.space, self.dim = with_costs(space, cost_matrix), space.dim_
@@ -292,17 +271,12 @@ class RowOutputs:
 
 
 class ClassOutputs(RowOutputs):
-    """Classes with one score each, φ(y) = e_y, and costs A[predicted, true].
+    """Classes with one score each, also ordinal ones, φ(y) = e_y, and costs A[predicted, true].
 
-    Parameters
-    ----------
-    space : Simplex or OrdinalChain
-        Fitted; the classes of the second one have a score each here, not a score less.
-    cost_matrix : array-like of shape (k, k) or None
-        None is 0–1, or |i − j| for ordinal classes.
+    Costs are 0–1 by default, or |i − j| for ordinal classes.
     """
 
-    linear = LINEAR_CLASS
+    linear = BlockKind.LINEAR_CLASS
 
     def __init__(self, space, cost_matrix=None):
         k = len(space.classes_)
@@ -312,9 +286,10 @@ class ClassOutputs(RowOutputs):
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
         if (first * np.minimum(steps, 1.0) == self.A).all():
-            self.max_min = ZERO_ONE
+            self.max_min = BlockKind.ZERO_ONE
         else:
-            self.max_min = ORDINAL if (first * steps == self.A).all() else GAME
+            is_ordinal = (first * steps == self.A).all()
+            self.max_min = BlockKind.ORDINAL if is_ordinal else BlockKind.GAME
 
     def unit(self, packed, share):
         """The least cost there is."""
@@ -345,7 +320,7 @@ class ClassOutputs(RowOutputs):
 class LabelSetOutputs(RowOutputs):
     """Multilabel outputs: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
 
-    max_min, linear = HAMMING, LINEAR_LABELS
+    max_min, linear = BlockKind.HAMMING, BlockKind.LINEAR_LABELS
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.dim_)
@@ -367,7 +342,7 @@ class LabelSetOutputs(RowOutputs):
 class MatchingOutputs(RowOutputs):
     """Assignments: L(P', P) = 1 − <P', P>/m."""
 
-    linear, regularizer, strength = LINEAR_MATCHING, Shannon(), 2.0
+    linear, regularizer, strength = BlockKind.LINEAR_MATCHING, Shannon(), 2.0
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.n_items_)
@@ -390,7 +365,7 @@ class RankOutputs(RowOutputs):
     The bilinear form is the mean of L over the orders of tied items, of which r is the mean.
     """
 
-    linear = LINEAR_RANKS
+    linear = BlockKind.LINEAR_RANKS
 
     def __init__(self, space):
         super().__init__(space)
