@@ -26,11 +26,7 @@ from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import DecodedPredictions, has_probabilities, reader_of
 from skstructured._learners.weights import with_class_weights
 from skstructured.estimators._auto import draw_seeds, given_decoder
-from skstructured.estimators.boosting._additive import (
-    AdditiveTrees,
-    BoostingOptions,
-    BoostingTask,
-)
+from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
 from skstructured.estimators.mixture._training import (
     FEWEST_ROWS,
     ROWS_AT_ONCE,

@@ -28,11 +28,7 @@ from skstructured.estimators.boosting._rounds import (
     new_numbers,
     play_boosting_round,
 )
-from skstructured.estimators.boosting.tree import (
-    OnlineTreeClassifier,
-    TreeModel,
-    VotingLearner,
-)
+from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, VotingLearner
 from skstructured.extend._types import Array, Features, Floats
 from skstructured.extend.model import Model
 from skstructured.guarantees.certificates import Certificate

@@ -10,11 +10,7 @@ from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
-from skstructured.estimators.margin._closed_forms import (
-    BlockKind,
-    best_matching,
-    costs_of,
-)
+from skstructured.estimators.margin._closed_forms import BlockKind, best_matching, costs_of
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.spaces import (

@@ -5,11 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skstructured.estimators.boosting._additive import (
-    AdditiveTrees,
-    BoostingOptions,
-    BoostingTask,
-)
+from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.estimators.mixture._training import (
     MOST_HELD_OUT,

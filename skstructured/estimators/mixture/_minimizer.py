@@ -9,12 +9,7 @@ from scipy.sparse import issparse
 
 from skstructured._base.lbfgs import minimize_two_loops
 from skstructured.estimators.mixture._ridge import RowKernel
-from skstructured.estimators.mixture._training import (
-    ROWS_AT_ONCE,
-    Member,
-    StandardRows,
-    Training,
-)
+from skstructured.estimators.mixture._training import ROWS_AT_ONCE, Member, StandardRows, Training
 from skstructured.extend._types import Array, Floats, Matrix
 
 

@@ -9,12 +9,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state, indexable
 
-from skstructured._base.validation import (
-    check_finite,
-    check_integer,
-    check_positive,
-    read_rows,
-)
+from skstructured._base.validation import check_finite, check_integer, check_positive, read_rows
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
