@@ -1,6 +1,9 @@
 """The loss and the optimizer of learners over any space, by their parameters."""
 
+from skstructured._base.validation import check_weights
+from skstructured._learners.weights import with_class_weights
 from skstructured.decoders import resolve_decoder
+from skstructured.extend.learner import Batch
 from skstructured.losses import fenchel_young_of, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
 from skstructured.sequences._decoding import fenchel_young_over
@@ -20,6 +23,20 @@ def draw_seeds(rng, size=None):
 def given_decoder(learner):
     """The decoder of a learner's parameter."""
     return resolve_decoder(learner.decoder)
+
+
+def pack_outputs(learner, y, sample_weight):
+    """Packed outputs of a fitted space, and their weights; sets `classes_`."""
+    space = learner.space_
+    vars(learner).pop("classes_", None)  # of another space
+    if space.task is not None or hasattr(space, "classes_"):
+        learner.classes_ = getattr(space, "classes_", space._names_of_labels())
+    learner._take_decoder()
+    packed = space.pack(y)
+    weight = check_weights(sample_weight, packed, len(packed))
+    if learner.class_weight is not None:
+        weight = with_class_weights(learner, Batch(None, packed, weight), False).weights
+    return packed, weight
 
 
 def resolve_loss_and_optimizer(learner, space, columns, mixes=True, most_weights=1 << 20):

@@ -16,6 +16,7 @@ from skstructured._base.validation import (
     check_size,
     check_standardize,
     check_weights,
+    is_precomputed,
 )
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
@@ -28,7 +29,6 @@ from skstructured.estimators.kernel._values import (
     check_cache_size,
     check_pairwise_kernel,
     inverse_variance,
-    is_precomputed,
 )
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import resolve_space

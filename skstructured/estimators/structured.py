@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import check_same_lengths
-from skstructured._base.validation import check_weights, read_rows
+from skstructured._base.validation import read_rows
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import first_call, learning_aside, snapshot
 from skstructured._learners.online import OnlineEstimator
@@ -21,8 +21,7 @@ from skstructured._learners.predictions import (
     reader_of,
     warn_of_costs,
 )
-from skstructured._learners.weights import with_class_weights
-from skstructured.estimators._auto import draw_seeds, given_decoder
+from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
@@ -290,14 +289,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         self.space_ = self._unfitted_space().fit(y)
         of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
         self.loss_ = of_chains if self.space_.reader.has_sequences else FenchelYoung(self.space_)
-        if self.space_.task is not None or hasattr(self.space_, "classes_"):
-            self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
-        self._take_decoder()
-        packed = self.space_.pack(y)
+        packed, weight = pack_outputs(self, y, sample_weight)
         self.t_ = len(packed)
-        weight = check_weights(sample_weight, packed, len(packed))
-        if self.class_weight is not None:
-            weight = with_class_weights(self, Batch(None, packed, weight), False).weights
         return packed, weight
 
     def _take_decoder(self):
@@ -389,8 +382,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds that are predicted and not learned."""
-        rounds = rounds.take(which)
-        return self._losses_of(self._model.means_of(rounds), rounds, random_state)
+        return self._losses_of(self._model.means_of, rounds.take(which), random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -398,18 +390,15 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Predict each round, and learn it before the next; the `Losses`."""
-        rounds = rounds.take(which)
-        return self._losses_of(self._learn_stream(rounds), rounds, random_state)
+        return self._losses_of(self._learn_stream, rounds.take(which), random_state)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
-        rounds = rounds.take(which)
-        return self._answered(self._model.means_of(rounds), rounds)
+        return self._answered(self._model.means_of, rounds.take(which))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, and learn it before the next; the `Losses` of the predictions."""
-        rounds = rounds.take(which)
-        return self._answered(self._learn_stream(rounds), rounds)
+        return self._answered(self._learn_stream, rounds.take(which))
 
     def _begin_stream(self, X, y, classes, sample_weight, resumes):
         """Set up members, with the fitted mixture if it resumes; the first `Batch`."""
@@ -483,14 +472,14 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         """How means of a stream, mixed with a little of the uniform one, become outputs."""
         return Decoding(self.loss_.link(mu, 1e-9), self.loss_, self._given_decoder(), mu)
 
-    def _losses_of(self, mu, rounds, random_state):
-        V, decoding = self.space_.unpack(rounds.packed), self._of_means(mu)
+    def _losses_of(self, means_of, rounds, random_state):
+        decoding, V = self._of_means(means_of(rounds)), self.space_.unpack(rounds.packed)
         lost = self.space_.expected_loss(decoding._drawn(check_random_state(random_state)), V)
         return Losses(lost, decoding.expected_loss(V), np.full(len(V), np.nan))
 
-    def _answered(self, mu, rounds):
-        V = self.space_.unpack(rounds.packed)
-        lost = self.space_.expected_loss(self._of_means(mu)._anchor(), V)
+    def _answered(self, means_of, rounds):
+        decoding, V = self._of_means(means_of(rounds)), self.space_.unpack(rounds.packed)
+        lost = self.space_.expected_loss(decoding._anchor(), V)
         return Losses(lost, lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):

@@ -17,28 +17,18 @@ from skstructured._base.validation import (
     check_finite,
     check_integer,
     check_real,
-    check_weights,
     read_rows,
 )
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import DecodedPredictions, has_probabilities, reader_of
-from skstructured._learners.weights import with_class_weights
-from skstructured.estimators._auto import draw_seeds, given_decoder
+from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
 from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
-from skstructured.estimators.mixture._training import (
-    FEWEST_ROWS,
-    ROWS_AT_ONCE,
-    draw_folds,
-    effective_number,
-    independent_units,
-    output_codes,
-)
+from skstructured.estimators.mixture._training import ROWS_AT_ONCE, draw_folds_of_rows
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer
 from skstructured.losses import FenchelYoung
@@ -215,15 +205,8 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         X = self._dense(X, reset=True)
         terms = FenchelYoung().terms(self.space_, self.regularizer)
         self.loss_ = FenchelYoung(self.space_, *terms)
-        vars(self).pop("classes_", None)  # of another space
-        if self.space_.task is not None or hasattr(self.space_, "classes_"):
-            self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
-        self._take_decoder()
-        packed = self.space_.pack(y)
-        check_consistent_length(X, packed)
-        weight = check_weights(sample_weight, packed, len(packed))
-        if self.class_weight is not None:
-            weight = with_class_weights(self, Batch(None, packed, weight), False).weights
+        check_consistent_length(X, y)
+        packed, weight = pack_outputs(self, y, sample_weight)
         self._learn(X, packed, weight, options)
 
     def _learn(self, X, packed, weight, options):
@@ -233,7 +216,10 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         X, packed, weight = X[counted], packed[counted], weight[counted]
         V = self.space_.unpack(packed)
         task = BoostingTask(V, weight / weight.mean(), self.loss_, V.shape[1])
-        folds, seed = self._folds(X, packed, weight, V), draw_seeds(self.random_state_)
+        folds = np.full(len(X), -1)
+        if self.early_stopping:
+            folds = draw_folds_of_rows(X, V, weight, packed, self.random_state_)[0]
+        seed = draw_seeds(self.random_state_)
         self._model, honest = AdditiveTrees.fitted(X, task, folds, options, seed, self.n_jobs)
         self.n_iter_, self.validation_losses_ = self._model.n_rounds, self._model.held_out_losses
         self.validation_score_, judged = math.nan, folds >= 0
@@ -243,13 +229,6 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         if is_verbose(self):
             score = self.validation_score_
             print(f"{type(self).__name__}: {self.n_iter_} rounds, held-out score {score:.4f}")
-
-    def _folds(self, X, packed, weight, V):
-        """The fold of each row; −1 for all if there are few rows, or no early stopping."""
-        units, copies = independent_units(X, None, V)
-        if not self.early_stopping or effective_number(weight, copies) < FEWEST_ROWS:
-            return np.full(len(X), -1)
-        return draw_folds(units, self.random_state_, output_codes(packed))
 
     def _dense(self, X, reset=False):
         rows = read_rows(self, X, reset)

@@ -56,17 +56,12 @@ def _different(columns: sparse.csc_matrix) -> tuple[Ints, Ints, Ints]:
     keys, filled = np.zeros(columns.shape[1], dtype=np.uint64), np.diff(columns.indptr) > 0
     keys[filled] = np.add.reduceat(drawn, columns.indptr[:-1][filled])
     _, first, same = np.unique(keys, return_index=True, return_inverse=True)
-    apart = _unequal(columns, first[same])
+    compared = np.flatnonzero(first[same] != np.arange(len(same)))
+    differences = columns[:, compared] != columns[:, first[same][compared]]
+    apart = compared[np.diff(differences.indptr) > 0]  # by chance equal sums of bits
     same[apart] = len(first) + np.arange(len(apart))
     first, counts = np.append(first, apart), np.bincount(same)
     rows = np.full(columns.shape[1], columns.shape[0])
     rows[filled] = columns.indices[columns.indptr[:-1][filled]]
     order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
     return first[order], np.argsort(order)[same], counts[order]
-
-
-def _unequal(columns: sparse.csc_matrix, others: Ints) -> Ints:
-    """Columns that are not equal to the others (p,) of the same sum of bits."""
-    compared = np.flatnonzero(others != np.arange(len(others)))
-    differences = columns[:, compared] != columns[:, others[compared]]
-    return compared[np.diff(differences.indptr) > 0]

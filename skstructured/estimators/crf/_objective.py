@@ -20,16 +20,8 @@ class Layout:
     def __init__(self, width, dim, intercept, chains):
         self.width, self.dim = width, dim
         self.intercept, self.chains = int(intercept), bool(chains)
-
-    @property
-    def shape(self):
-        """Shape of Θ."""
-        return self.first_edge + self.chains * (2 + self.dim), self.dim
-
-    @property
-    def first_edge(self):
-        """The row of starts, before those of ends and transitions."""
-        return self.width + self.intercept
+        self.first_edge = width + self.intercept
+        self.shape = self.first_edge + self.chains * (2 + dim), dim
 
     def offset(self, Theta):
         """The intercept, (dim,)."""
@@ -197,14 +189,10 @@ class ChainObjective(Objective):
         super().__init__(X, labels.offsets, *settings)
         self.labels = labels.values
         self._spread = np.repeat(self.share, np.diff(self.offsets))
-        self.steps_of_truth = self._weighed_steps()
-
-    def _weighed_steps(self):
-        """Weighted counts (k, k) of steps from label to label."""
-        y, counts = self.labels, np.zeros((self.layout.dim, self.layout.dim))
-        starts = np.delete(np.arange(len(y)), self.offsets[1:] - 1)
-        np.add.at(counts, (y[starts], y[starts + 1]), self._spread[starts])
-        return counts
+        self.steps_of_truth = np.zeros((self.layout.dim, self.layout.dim))
+        starts = np.delete(np.arange(len(self.labels)), self.offsets[1:] - 1)
+        steps = self.labels[starts], self.labels[starts + 1]
+        np.add.at(self.steps_of_truth, steps, self._spread[starts])
 
     def chains(self, i, Theta):
         """Scores of the sequences of a block: unary, offsets, pair."""

@@ -12,14 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_positive, check_real
+from skstructured._base.validation import check_positive, check_real, is_precomputed
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
 from skstructured.estimators.crf._columns import MergedColumns
 from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
-from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_finite, dtype_of
+from skstructured._base.validation import check_finite, dtype_of, is_precomputed
 from skstructured._engine.rounds import NO_FLOATS, rounds_of
 from skstructured._engine.standardize import NOTHING, Counted
 from skstructured._engine.state import ROUNDS, LinearState, at_once
@@ -19,7 +19,6 @@ from skstructured.estimators.kernel._values import (
     check_cache_size,
     finite_scores,
     foreign_kernel,
-    is_precomputed,
     kernel_function,
     kernel_of,
     width_of,

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skstructured._base.validation import takes_gaps, weighted_mean
+from skstructured._base.validation import is_precomputed, takes_gaps, weighted_mean
 from skstructured._learners.predictions import (
     answer_empty,
     has_empty_sequence,
@@ -15,7 +15,6 @@ from skstructured._learners.predictions import (
     with_task,
 )
 from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
-from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import SPACES

@@ -22,18 +22,13 @@ from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._budget import members_in_time, select_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
-    FEWEST_GROUPS,
-    FEWEST_ROWS,
     LARGEST_EXACT_RIDGE,
     ROWS_AT_ONCE,
     Member,
     Stage,
     StandardRows,
     Training,
-    draw_folds,
-    effective_number,
-    independent_units,
-    output_codes,
+    draw_folds_of_rows,
 )
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.mixture._weights import mixing_weights
@@ -194,24 +189,14 @@ class Mixture(BaseEstimator):
     def _in_parts(self, training, packed, groups):
         """The `Training` with folds that are left out, if there are enough rows, or groups."""
         n, landmarks, reserved = len(training.V), self._landmarks(), 0.0
-        units, copies = independent_units(training.rows.unchanged, groups, training.V)
-        weight = training.weight
-        if groups is not None:
-            places = np.unique(groups, return_inverse=True)[1]
-            weight = np.bincount(places, weight) / np.bincount(places)
-        n_effective = effective_number(weight, copies)
-        if n_effective < (FEWEST_ROWS if groups is None else FEWEST_GROUPS):
-            return training
         if self._is_auto() and n > LARGEST_EXACT_RIDGE * landmarks:
-            reserved = landmarks / n
-        codes = output_codes(packed) if groups is None or np.ndim(packed) == 1 else None
-        fold_ids = draw_folds(units, self.random_state_, codes, min(reserved, 0.5))
-        training = training._replace(
-            parts=fold_ids, units=units, effective_share=n_effective / len(weight)
-        )
-        if reserved == 0.0:
+            reserved = min(landmarks / n, 0.5)
+        rows = training.rows.unchanged, training.V, training.weight, packed
+        parts, units, share = draw_folds_of_rows(*rows, self.random_state_, reserved, groups)
+        training = training._replace(parts=parts, units=units, effective_share=share)
+        if reserved == 0.0 or not training.folds:
             return training
-        unjudged = np.flatnonzero(fold_ids < 0)
+        unjudged = np.flatnonzero(parts < 0)
         places = np.linspace(0, len(unjudged) - 1, min(landmarks, len(unjudged)))
         return training._replace(reserved=unjudged[places.astype(int)])
 
@@ -286,11 +271,10 @@ class Mixture(BaseEstimator):
     def _least_losses(self, training, results):
         """Held-out losses (m,) of the rows by the best of the members."""
         judged = training.judged
-        losses = [
-            self.loss_.value_and_gradient(theta, training.truths[judged])[0]
-            for _, _, theta in results.values()
-        ]
-        return min(losses, key=lambda values: training.weight[judged] @ values)
+        truths, weight = training.truths[judged], training.weight[judged]
+        thetas = [theta for _, _, theta in results.values()]
+        losses = [self.loss_.value_and_gradient(theta, truths)[0] for theta in thetas]
+        return min(losses, key=lambda values: weight @ values)
 
     def _learned(self, name, member, training, packed):
         """The name of a member; its honest scores, its score, and the scores that were judged."""
@@ -332,5 +316,4 @@ class Mixture(BaseEstimator):
 
 
 def _is_named_estimator(pair):
-    """Whether it is a pair of a name and an estimator."""
     return isinstance(pair, tuple) and len(pair) == 2 and hasattr(pair[1], "get_params")

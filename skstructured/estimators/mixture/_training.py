@@ -227,3 +227,22 @@ def draw_folds(
     fold_ids = np.full(len(counts), -1)
     fold_ids[order] = np.concatenate(blocks)[: len(order)]
     return fold_ids[units]
+
+
+def draw_folds_of_rows(
+    X: Any, V: Floats, weight: Floats, packed: Array, rng: np.random.RandomState,
+    reserved: float = 0.0, groups: Array | None = None,
+) -> tuple[Ints, Ints, float]:  # fmt: skip
+    """The fold and the unit of every row, and the effective number of units per row or group.
+
+    All folds are −1 if there are few rows, or groups. A share `reserved` is in no fold.
+    """
+    units, copies = independent_units(X, groups, V)
+    codes = output_codes(packed) if groups is None or np.ndim(packed) == 1 else None
+    if groups is not None:
+        places = np.unique(groups, return_inverse=True)[1]
+        weight = np.bincount(places, weight) / np.bincount(places)
+    n_effective = effective_number(weight, copies)
+    if n_effective < (FEWEST_ROWS if groups is None else FEWEST_GROUPS):
+        return np.full(len(units), -1), units, 1.0
+    return draw_folds(units, rng, codes, reserved), units, n_effective / len(weight)

@@ -13,8 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators.boosting import fenchel_young
-from skstructured.estimators.mixture import _mixture, _ridge, _training, _trees
+from skstructured.estimators.mixture import _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
 from skstructured.estimators.mixture._ridge import KernelRidge, Ridge, RowKernel, lowest
 from skstructured.estimators.mixture._training import (
@@ -122,10 +121,9 @@ class TestParts:
     def test_label_sets_are_spread_over_all_parts(self, rng, monkeypatch):
         X, seen = rng.randn(100, 2), []
         sets = rng.permutation(np.repeat([[0, 0], [0, 1], [1, 1]], [20, 30, 50], axis=0))
-        for module in (_mixture, fenchel_young):
-            monkeypatch.setattr(
-                module, "draw_folds", lambda *a: seen.append(draw_folds(*a)) or seen[-1]
-            )
+        monkeypatch.setattr(
+            _training, "draw_folds", lambda *a: seen.append(draw_folds(*a)) or seen[-1]
+        )
         sk.StructuredPredictor("multilabel", n_landmarks=30, random_state=0).fit(X, sets)
         sk.FenchelYoungBoosting("multilabel", max_iter=1, random_state=0).fit(X, sets)
         assert len(seen) == 2
