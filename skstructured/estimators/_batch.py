@@ -1,9 +1,11 @@
 """Estimators that learn all rows, or all sequences, at once: reading, kernels, weights, scores."""
 
+import warnings
 from typing import NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,6 +57,16 @@ def check_run(learner):
     check_integer("max_iter", learner.max_iter)
     check_bool("warm_start", learner.warm_start)
     is_verbose(learner)
+
+
+def warn_of_gap(learner, solver, steps, advice):
+    """Warn of a duality gap that is above `tol` at the end."""
+    warnings.warn(
+        f"{solver} stopped after {learner.n_iter_} {steps} with a duality gap of "
+        f"{learner.duality_gap_:.3g}, above tol={learner.tol:g}. {advice}",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
 
 
 class BatchPredictor(BaseEstimator):

@@ -160,10 +160,8 @@ class AdditiveTrees(NamedTuple):
             n_rounds = len(models[0].trees)
             if ratio(models[0]) > worth:
                 return None
-        others = range(len(models), n_models)
-        models += Parallel(n_jobs, require="sharedmem")(
-            delayed(grown)(fold, n_rounds) for fold in others
-        )
+        tasks = (delayed(grown)(fold, n_rounds) for fold in range(len(models), n_models))
+        models += Parallel(n_jobs, require="sharedmem")(tasks)
         return cls.of_models(ranks, models, losses, X.shape[1]), honest_scores(models)
 
     @classmethod

@@ -131,10 +131,8 @@ class TreeModel(Model):
     def scores(self, batch, averaged):
         """Shares of the classes (n, K) in the leaf of every row."""
         counts = self.trees.counts[0][self.trees.read(batch.rows, 0)[0]]
-        total = counts.sum(axis=1, keepdims=True)
-        return np.divide(
-            counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
-        )
+        total, K = counts.sum(axis=1, keepdims=True), counts.shape[1]
+        return np.divide(counts, total, np.full(counts.shape, 1.0 / K), where=total > 0)
 
 
 @parameters

@@ -10,6 +10,9 @@ from scipy.linalg.lapack import dpstrf
 from skstructured._base.lbfgs import minimize_orthant_wise, minimize_two_loops
 from skstructured._chains.batch import marginals, score
 
+#: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
+ALPHA_STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
 
 def minimized(objective, Theta, max_iter, tol):
     """Weights near the optimum, begun at Theta; and objective and gap of each iteration, (m, 2)."""
@@ -35,12 +38,6 @@ def minimized(objective, Theta, max_iter, tol):
 
 class Path(NamedTuple):
     """The trials: α (m,), and the mean held-out losses, (m,)."""
-
-    #: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
-    strengths = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-
-    #: Folds of up to so many rounds, each of which is held out; one is if there are more.
-    n_folds, few_rounds = 5, 100
 
     alphas: np.ndarray
     losses: np.ndarray
@@ -77,27 +74,28 @@ def held_out_losses(field, batch, share, held_out, learned):
     return losses
 
 
-def tried_alphas(field, batch, share):
+def tried_alphas(field, batch, share, n_folds=5):
     """The `Path` of a field whose space and loss are fitted, and the weights of its best α.
 
-    Both are None for fewer than 10 rounds. A fit to all rounds can start from the weights.
+    All folds of up to 100 rounds are held out, and one of more. Both are None for fewer than 10
+    rounds. A fit to all rounds can start from the weights.
     """
     counted = np.flatnonzero(share > 0.0)
     if len(counted) < 10:
         return None, None
     order = copy.deepcopy(field.random_state_).permutation(counted)
-    n_held_out = Path.n_folds if len(counted) <= Path.few_rounds else 1
-    folds = [np.sort(order[i :: Path.n_folds]) for i in range(n_held_out)]
+    n_held_out = n_folds if len(counted) <= 100 else 1
+    folds = [np.sort(order[i::n_folds]) for i in range(n_held_out)]
     train = [np.sort(np.setdiff1d(counted, fold)) for fold in folds]
     held = [held_out_losses(field, batch, share, *pair) for pair in zip(folds, train, strict=True)]
     weight, losses, starts = share[np.concatenate(folds)], [], []
-    for strength in Path.strengths:
+    for strength in ALPHA_STRENGTHS:
         fold_losses, weights = zip(*(fold(strength / len(counted)) for fold in held), strict=True)
         losses.append(np.average(np.concatenate(fold_losses), weights=weight))
         starts.append(weights[0])
         if len(losses) > 1 + int(np.argmin(losses)):
             break
-    path = Path(np.array(Path.strengths[: len(losses)]) / len(counted), np.array(losses))
+    path = Path(np.array(ALPHA_STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
     return path, starts[int(np.flatnonzero(path.alphas == path.best)[0])]
 
 

@@ -1,6 +1,5 @@
 """Conditional random fields: log-linear models of structured outputs, learned in batch."""
 
-import warnings
 from collections.abc import Callable
 from typing import Literal
 
@@ -8,14 +7,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_positive, check_real, is_precomputed
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
-from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
+from skstructured.estimators._batch import (
+    BatchPredictor,
+    check_memory,
+    check_run,
+    spread,
+    warn_of_gap,
+)
 from skstructured.estimators.crf._columns import MergedColumns
 from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
@@ -255,13 +259,8 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             self.alpha_ = float(self.alpha)
         self._solve(batch, share, initial_state)
         if not self.duality_gap_ <= self.tol:
-            warnings.warn(
-                f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
-                f"{self.duality_gap_:.3g} (tol={self.tol:g}). Increase max_iter, alpha or tol, or "
-                "scale the features.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            advice = "Increase max_iter, alpha or tol, or scale the features."
+            warn_of_gap(self, "L-BFGS", "iterations", advice)
 
     def _solve(self, batch, share, initial_state):
         """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""

@@ -17,6 +17,8 @@ from skstructured.estimators.kernel._expansion import Expansion, block_move_and_
 from skstructured.estimators.kernel._values import (
     SUPPORT_BLOCK,
     check_cache_size,
+    check_positive_definite,
+    check_square,
     finite_scores,
     foreign_kernel,
     kernel_function,
@@ -88,11 +90,8 @@ class KernelModel(Model):
     def check(self, learner, batch, stream):
         """A ValueError for rows that the kernel does not accept."""
         rows = batch.rows
-        if self.is_precomputed and rows.n_rows != rows.width:
-            raise ValueError(
-                "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
-                f"rows, got X of shape {(rows.n_rows, rows.width)}."
-            )
+        if self.is_precomputed:
+            check_square((rows.n_rows, rows.width))
         check_finite(learner, rows)  # of kernels of what is not, nothing can be seen any more
         longest = self.expansion.support.function.longest()
         bad = rows.first_bad(False, 0.0, longest) if stream and not self.scale.used else -1
@@ -201,7 +200,9 @@ class KernelModel(Model):
             at_once(expansion.keeping(stopped - len(block), expansion.Theta), counted.undo)
             if self.given is None:
                 self.scale.apply(rows, block[:stopped], weight[:stopped])
-            self._check_length(taken[1][stopped], block[stopped])
+            place = taken[1][stopped]
+            square = expansion.data[place, expansion.dim + place]
+            check_positive_definite(square, self.kernel, block[stopped])
         return stopped
 
     def _take(self, rows, block, weight):
@@ -214,15 +215,6 @@ class KernelModel(Model):
         index = self.expansion.given + np.arange(len(block))
         Z = self._prepared(counted.rows.matrix[counted.places])
         return self.expansion.take(Z, block if self.is_precomputed else index), counted
-
-    def _check_length(self, place, row):
-        """A ValueError if a row stopped the loop because k(x, x) is negative."""
-        square = self.expansion.data[place, self.expansion.dim + place]
-        if square < 0.0:
-            raise ValueError(
-                f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:.4g} for row "
-                f"{row} of X."
-            )
 
     def comparison(self, batch, weight):
         """Raise a GuaranteeError: no comparator can be found by search."""

@@ -298,6 +298,24 @@ def check_cache_size(value):
     return min(size, 2.0**40) * 2**20
 
 
+def check_square(shape):
+    """A ValueError unless a matrix of kernels is square."""
+    if shape[0] != shape[1]:
+        raise ValueError(
+            "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
+            f"rows, got X of shape {tuple(shape)}."
+        )
+
+
+def check_positive_definite(square, kernel, row):
+    """A ValueError if k(x, x) is negative for a row of X."""
+    if square < 0.0:
+        raise ValueError(
+            f"kernel={kernel!r} is not positive definite: k(x, x) = {square:.4g} for row "
+            f"{row} of X."
+        )
+
+
 def finite_scores(theta, kernel):
     """Scores (n, dim) of rows; a ValueError names the first row for which the kernel overflows."""
     finite = np.isfinite(theta).all(axis=1)

@@ -54,17 +54,6 @@ def pivot(D, row, column):
 
 
 @kernel
-def _first_row(D, size):
-    """The row that the artificial variable has to lift most; −1 if none is negative."""
-    row, least = -1, 0.0
-    for i in range(size):
-        value = D[i, size + 1] / D[i, size]
-        if value < least:
-            row, least = i, value
-    return row
-
-
-@kernel
 def _leaving(D, size, column, basic):
     """Row of the least ratio; ties go to the artificial variable, then to the largest pivot."""
     row, least, rounding = -1, 0.0, 1e-11
@@ -92,7 +81,8 @@ def complementary(D, size, basic, free):
     for i in range(size):
         basic[i], free[i] = i, size + i
     free[size] = 2 * size
-    row, column = _first_row(D, size), size
+    lifts = D[:, size + 1] / D[:, size]  # of each row by the artificial variable
+    row, column = np.argmin(lifts) if lifts.min() < 0.0 else -1, size
     for _ in range(20 * size + 20):
         if row < 0:
             return column == size  # q ≥ 0 at the start, or a ray
@@ -157,14 +147,12 @@ def solve_saddle(G, s, B, group, R, groups, p, nu):
     total = p.sum()
     good = total > 0.5
     p /= total
-    for g in range(groups):
-        total = 0.0
-        for r in range(R):
-            total += nu[r] if group[r] == g else 0.0
-        good = good and total > 0.5
-        for r in range(R):
-            nu[r] /= total if group[r] == g else 1.0
-    return good
+    totals = np.zeros(groups)
+    for r in range(R):
+        totals[group[r]] += nu[r]
+    for r in range(R):
+        nu[r] /= totals[group[r]]
+    return good and (totals > 0.5).all()
 
 
 @kernel

@@ -1,10 +1,8 @@
 """Parts shared by the batch max-margin learners: `alpha`, kernel matrices, and predictions."""
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import is_precomputed, takes_gaps, weighted_mean
@@ -14,7 +12,8 @@ from skstructured._learners.predictions import (
     reader_of,
     with_task,
 )
-from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
+from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread, warn_of_gap
+from skstructured.estimators.kernel._values import check_positive_definite, check_square
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import SPACES
@@ -52,13 +51,7 @@ class MarginLearner(BatchPredictor):
             )
         self._keep(dual_fit, inputs.Z)
         if self.duality_gap_ > getattr(self, "tol", np.inf):
-            warnings.warn(
-                f"{type(self).__name__} stopped after {self.n_iter_} passes with a duality gap of "
-                f"{self.duality_gap_:.3g}, above tol={self.tol:g}. Increase max_iter, alpha or "
-                "tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn_of_gap(self, type(self).__name__, "passes", "Increase max_iter, alpha or tol.")
 
     def _path(self, outputs, packed, inputs):
         """Target losses on a fifth of the rows of 10 values of α, or until three are no better."""
@@ -88,21 +81,15 @@ class MarginLearner(BatchPredictor):
     def _kernels(self, Z, weight):
         """The kernel matrix of all rows; a ValueError if it is invalid or too large."""
         computed, n = is_precomputed(self.kernel), Z.shape[0]
-        if computed and n != Z.shape[1]:
-            raise ValueError(
-                "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
-                f"rows, got X of shape {Z.shape}."
-            )
+        if computed:
+            check_square(Z.shape)
         check_memory(f"matrix of kernels of {n} rows", n * n, self.cache_size)
         self._kernel = self._kernel_for(Z, weight)
         K = self._kernel(Z, np.arange(n) if computed else Z)
-        wrong = np.flatnonzero(np.diag(K) < 0.0)
-        if len(wrong):
-            i = int(wrong[0])
-            raise ValueError(
-                f"kernel={self.kernel!r} is not positive definite: k(x, x) = "
-                f"{K[i, i] - self._kernel.constant:.4g} for row {i} of X."
-            )
+        negative = np.flatnonzero(np.diag(K) < 0.0)
+        if len(negative):
+            i = negative[0]
+            check_positive_definite(K[i, i] - self._kernel.constant, self.kernel, i)
         return K
 
     def _keep(self, dual_fit, Z):

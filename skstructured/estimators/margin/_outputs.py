@@ -1,5 +1,6 @@
 """Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
 
+import itertools
 import math
 
 import numpy as np
@@ -45,11 +46,8 @@ def target_costs(space, V):
         constant = check_vertices(space, "target_costs", constant, (n, 1))[:, 0]
     else:
         constant = np.asarray(space.expected_loss(np.zeros(V.shape), V), dtype=np.float64)
-        C, unit = np.empty(V.shape), np.zeros(V.shape)
-        for k in range(dim):
-            unit[:, k] = 1.0
-            C[:, k] = space.expected_loss(unit, V) - constant
-            unit[:, k] = 0.0
+        units = (np.tile(unit, (n, 1)) for unit in np.eye(dim))
+        C = np.column_stack([space.expected_loss(U, V) - constant for U in units])
     others = random_vertices(space, n)
     estimates, losses = np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V)
     requirement = (
@@ -90,11 +88,10 @@ def lipschitz_constant(A):
     q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over all other classes t.
     """
     k, q = len(A), 0.0
-    for y in range(k):
-        for z in range(y):
-            gaps = np.abs(A[:, y] - A[:, z])
-            other_gaps = gaps.sum() - gaps[y] - gaps[z]
-            q = max(q, other_gaps / A[y, z] if A[y, z] > 0.0 else np.inf)
+    for z, y in itertools.combinations(range(k), 2):
+        gaps = np.abs(A[:, y] - A[:, z])
+        other_gaps = gaps.sum() - gaps[y] - gaps[z]
+        q = max(q, other_gaps / A[y, z] if A[y, z] > 0.0 else np.inf)
     if not np.array_equal(A, A.T) or q >= 1.0:
         raise GuaranteeError(
             "No bound with this cost_matrix: Nowak-Vila et al. (2020) only give a constant for "

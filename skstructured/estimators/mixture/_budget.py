@@ -20,9 +20,6 @@ def select_rows(arrays: list[Any], indices: Ints) -> list[Any]:
 class Pilot(NamedTuple):
     """Seconds of members that were fitted to few rows, and of all else that a mixture does."""
 
-    #: Each pilot has so many times the rows of the last one.
-    growth = 4
-
     n_rows: int
     seconds: dict[str, float]
     other_seconds: float
@@ -39,7 +36,7 @@ class Pilot(NamedTuple):
     @classmethod
     def largest(cls, mixture: Any, arrays: list[Any], seconds: float) -> Self:
         """The pilot with the most rows, 200 to 3,200, that takes a tenth of so many seconds."""
-        n, growth = len(arrays[2]), cls.growth
+        n, growth = len(arrays[2]), 4
         n_rows = min(200, n // growth)
         while True:
             pilot = cls.of(mixture, arrays, n_rows)
@@ -65,7 +62,7 @@ def pilot_rows(arrays: list[Any], n_rows: int) -> Ints:
 def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: float) -> list[Any]:
     """The members, smaller by one factor, that can be fitted until a time, less the slowest."""
     n, sizes = len(arrays[2]), 0.5 ** (np.arange(13) / 2)
-    if n < FEWEST_ROWS * Pilot.growth:
+    if n < 4 * FEWEST_ROWS:  # the first pilot has a quarter of the rows
         return members
     pilot = Pilot.largest(mixture, arrays, end - perf_counter())
     setup = Member.setup_rows

@@ -8,7 +8,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import issparse
 
 from skstructured._base.lbfgs import minimize_two_loops
-from skstructured.estimators.mixture._ridge import RowKernel
+from skstructured.estimators.mixture._ridge import KERNEL_JITTER, RowKernel
 from skstructured.estimators.mixture._training import ROWS_AT_ONCE, Member, StandardRows, Training
 from skstructured.extend._types import Array, Floats, Matrix
 
@@ -35,7 +35,7 @@ class Features(NamedTuple):
     def of_kernel(cls, kernel: RowKernel, Z: Floats, weight: Floats) -> Self:
         """Kernels with landmarks, whose functions have their norm in the space of the kernel."""
         gram = kernel(kernel.Z)
-        gram[np.diag_indices(len(gram))] += kernel.jitter * np.trace(gram) / len(gram)
+        gram[np.diag_indices(len(gram))] += KERNEL_JITTER * np.trace(gram) / len(gram)
         factor, K = cholesky(gram, lower=True), kernel(Z)
         center = weight @ K / weight.sum()
         centered = np.sqrt(weight) * (K - center).T

@@ -138,9 +138,8 @@ class Mixture(BaseEstimator):
         else:
             weights = self._weights_of_few(fitted_members, training)
             self.validation_score_ = np.nan
-        self._mixed = Mixed(
-            fitted_members, *weights, training.rows._replace(X=None, unchanged=None)
-        )
+        rows = training.rows._replace(X=None, unchanged=None)
+        self._mixed = Mixed(fitted_members, *weights, rows)
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(learner, "fitted", learner) for name, learner in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
@@ -257,9 +256,8 @@ class Mixture(BaseEstimator):
             stage_members = [pair for pair in members if pair[1].stage == stage]
             if stage == Stage.LAST and stage_members and results:
                 training = training._replace(least_losses=self._least_losses(training, results))
-            results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(self._learned)(*pair, training, packed) for pair in stage_members
-            )
+            tasks = [delayed(self._learned)(*pair, training, packed) for pair in stage_members]
+            results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
             for _, member in stage_members:
                 if isinstance(member, VertexTrees):
                     training = member.stretched(training)
@@ -293,12 +291,9 @@ class Mixture(BaseEstimator):
     def _least(self, honest, training, subset, max_iter=200):
         """Weights and intercept by a subset of the judged rows."""
         indices, usual = training.judged[subset], self._usual_weight(len(honest))
-        truths, weight = training.truths, training.weight
-        mean = np.average(truths, axis=0, weights=weight)
-        weight = training.effective_share * weight[indices]
-        return mixing_weights(
-            honest[:, subset], truths[indices], weight, mean, self.loss_, usual, max_iter
-        )
+        truths, mean = training.truths, np.average(training.truths, 0, training.weight)
+        batch = truths[indices], training.effective_share * training.weight[indices], mean
+        return mixing_weights(honest[:, subset], *batch, self.loss_, usual, max_iter)
 
     def _weights(self, honest, training, packed):
         """Weights and intercept of the mixture; its score is of halves by those of the other."""

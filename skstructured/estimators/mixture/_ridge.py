@@ -25,15 +25,12 @@ from skstructured.estimators.mixture._training import (
 )
 from skstructured.extend._types import Floats
 
+#: What is added to k(x, x) of landmarks, in units of its mean.
+KERNEL_JITTER = 1e-6
+
 
 class RowKernel(NamedTuple):
     """Kernels of standardized rows with the rows Z (m, p)."""
-
-    #: What is added to k(x, x) of landmarks, in units of its mean.
-    jitter = 1e-6
-
-    #: Kernels that are computed at a time: temporary arrays stay in cache.
-    block_size = 1 << 14
 
     function: KernelFunction
     Z: Floats
@@ -44,10 +41,10 @@ class RowKernel(NamedTuple):
         width = width_of("multiscale", name, Z.shape[1], Z, weight)
         return cls(kernel_function(name, width, 1.0, 3, False), Z)
 
-    def __call__(self, Z: Floats) -> Floats:
-        """Kernels (n, m); tiny ones, with which products take long, are 0."""
+    def __call__(self, Z: Floats, block_size: int = 1 << 14) -> Floats:
+        """Kernels (n, m), so many at a time; tiny ones, with which products take long, are 0."""
         values, squares = np.empty((len(Z), len(self.Z))), squares_of(self.Z)
-        n_rows = max(self.block_size // len(self.Z), Z.shape[1])
+        n_rows = max(block_size // len(self.Z), Z.shape[1])
         for start in range(0, len(Z), n_rows):
             block = slice(start, start + n_rows)
             values[block] = without_tiny(self._values(Z[block], squares))
@@ -189,7 +186,7 @@ class KernelRidge(Member):
         kernel = RowKernel.of(self.name, training.rows.chunk(landmarks), weight[landmarks])
         P = kernel(kernel.Z)
         unit = np.trace(P) / m
-        P[np.diag_indices(m)] += kernel.jitter * unit
+        P[np.diag_indices(m)] += KERNEL_JITTER * unit
         total, *sums = (self._sums(training, kernel, fold) for fold in (-1, *training.folds))
         for triple in sums:
             for whole, fold in zip(total, triple, strict=True):

@@ -1,6 +1,7 @@
 """Trees of vertices, and groups of trees that have not learned one fold."""
 
 import math
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,7 +69,10 @@ class VertexTrees(Member):
         vars(self).update(state)
         if "_low" in state:
             forests = [f if isinstance(f, Forest) else Forest.of(f) for f in state["forests"]]
-            self.forest = _in_values(Forest.joined(forests), state["_low"], state["_span"])
+            forest, low, span = Forest.joined(forests), state["_low"], state["_span"]
+            columns = forest.columns
+            thresholds = low[columns] + span[columns] * forest.thresholds
+            self.forest = forest._replace(thresholds=thresholds)
 
     def work(self, n: int) -> float:
         n_groups = N_FOLDS * (2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1)
@@ -79,16 +83,14 @@ class VertexTrees(Member):
         return self.few_rows < n <= 2 * MOST_HELD_OUT
 
     def smaller(self, size: float) -> "VertexTrees":
-        n_trees, settings = max(1, int(size * self.n_trees)), (self.seed, self.n_jobs)
-        return VertexTrees(
-            self.loss, self.quantile, *settings, self.best_thresholds, n_trees, **self.options
-        )
+        twin = copy(self)
+        twin.n_trees = max(1, int(size * self.n_trees))
+        return twin
 
     def fit(self, training: Training) -> Floats:
         rows, V, fold_ids = training.rows.unchanged, training.V, training.parts
-        units = (
-            ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, self.share_of_range)
-        )
+        share = self.share_of_range
+        units = ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, share)
         learned = units.transform(rows), V if training.dim > 1 else V[:, 0], training.weight
         means = np.empty(V.shape)
         forests = []
@@ -136,12 +138,6 @@ class VertexTrees(Member):
         if self.quantile is not None:
             return np.quantile([*forest.predictions(X)], self.quantile, axis=0)
         return forest.total(X) / len(forest.roots)
-
-
-def _in_values(forest: Forest, low: Floats, span: Floats) -> Forest:
-    """A forest of columns less their lowest value, in units of their range, for the values."""
-    columns = forest.columns
-    return forest._replace(thresholds=low[columns] + span[columns] * forest.thresholds)
 
 
 def stretch_of(forest: Any) -> Floats:

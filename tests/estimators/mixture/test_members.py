@@ -15,7 +15,12 @@ import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.estimators.mixture import _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
-from skstructured.estimators.mixture._ridge import KernelRidge, Ridge, RowKernel, lowest
+from skstructured.estimators.mixture._ridge import (
+    KERNEL_JITTER,
+    KernelRidge,
+    Ridge,
+    lowest,
+)
 from skstructured.estimators.mixture._training import (
     N_FOLDS,
     StandardRows,
@@ -228,8 +233,8 @@ class TestRidge:
         ridge = KernelRidge(name, 12, 3)
         honest = ridge.fit(training) + training.origin
         K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
-        own = own + RowKernel.jitter * np.trace(own) / 12 * np.eye(12)
-        unit, parts = np.trace(own) / 12 / (1.0 + RowKernel.jitter), training.parts
+        own = own + KERNEL_JITTER * np.trace(own) / 12 * np.eye(12)
+        unit, parts = np.trace(own) / 12 / (1.0 + KERNEL_JITTER), training.parts
         literal = np.array([
             [
                 mixing.ridge_in_span_without(
@@ -302,12 +307,11 @@ class TestRidge:
 
     @pytest.mark.parametrize("name", ["rbf", "laplacian", "arc-cosine"])
     @pytest.mark.parametrize("share", [1.0, 0.05])
-    def test_kernels_in_numpy_are_those_of_learners(self, share, name, rng, monkeypatch):
-        monkeypatch.setattr(RowKernel, "block_size", 1000)
+    def test_kernels_in_numpy_are_those_of_learners(self, share, name, rng):
         Z, rows = (rng.randn(n, 12) * (rng.uniform(size=(n, 12)) < share) for n in (50, 70))
         kernel = _ridge.RowKernel.of(name, Z, np.ones(50))
         compiled = kernel.function.gram(Z.T, rows)
-        np.testing.assert_allclose(kernel(rows), compiled, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(kernel(rows, 1000), compiled, rtol=1e-9, atol=1e-12)
 
     def test_rows_far_apart_are_as_quick_as_others(self):
         kernel = _ridge.RowKernel.of("rbf", X, np.ones(30))

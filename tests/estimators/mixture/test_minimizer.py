@@ -11,7 +11,7 @@ from scipy import sparse
 from test_members import SPACES, X, training_of, weighted
 
 from skstructured.estimators.mixture._minimizer import FoldObjective, LossMinimizer, principal_axes
-from skstructured.estimators.mixture._ridge import RowKernel
+from skstructured.estimators.mixture._ridge import KERNEL_JITTER, RowKernel
 from skstructured.estimators.mixture._training import N_FOLDS
 from skstructured.spaces import Simplex
 from skstructured.spaces._real_line import RealLine
@@ -60,7 +60,7 @@ def features_of(name, Z, weight):
         return Z
     kernel = RowKernel.of(name, Z, weight)
     K = kernel(Z)
-    values, sides = np.linalg.eigh(K + RowKernel.jitter * np.trace(K) / len(K) * np.eye(len(K)))
+    values, sides = np.linalg.eigh(K + KERNEL_JITTER * np.trace(K) / len(K) * np.eye(len(K)))
     return K @ sides / np.sqrt(values) @ sides.T
 
 
