@@ -9,17 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base import validation
 from skstructured._base.plugins import check_dimension
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import (
-    check_bool,
-    check_integer,
-    check_missing,
-    check_size,
-    check_standardize,
-    check_weights,
-    is_precomputed,
-)
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
 from skstructured._learners.lock import learning_aside
@@ -54,8 +46,8 @@ def check_memory(what, numbers, cache_size=None):
 
 def check_run(learner):
     """A ValueError for a bad parameter of an iterative fit."""
-    check_integer("max_iter", learner.max_iter)
-    check_bool("warm_start", learner.warm_start)
+    validation.check_integer("max_iter", learner.max_iter)
+    validation.check_bool("warm_start", learner.warm_start)
     is_verbose(learner)
 
 
@@ -119,13 +111,13 @@ class BatchPredictor(BaseEstimator):
         return self
 
     def _check_parameters(self):
-        check_missing(self)
-        check_standardize(self)
+        validation.check_missing(self)
+        validation.check_standardize(self)
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
-            check_size("alpha", self.alpha)
+            validation.check_size("alpha", self.alpha)
         check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
         check_cache_size(getattr(self, "cache_size", DEFAULT_CACHE_SIZE))
-        check_bool("fit_intercept", self.fit_intercept)
+        validation.check_bool("fit_intercept", self.fit_intercept)
 
     def _shape_of_kernel(self):
         return getattr(self, "degree", 3), getattr(self, "coef0", 1.0)
@@ -136,7 +128,7 @@ class BatchPredictor(BaseEstimator):
         space = self._fitted_space(y)
         packed = space.pack(y)
         batch.check_lengths(packed)
-        weight = check_weights(sample_weight, packed, len(packed))
+        weight = validation.check_weights(sample_weight, packed, len(packed))
         share = weight / weight.sum()
         initial_state = self._initial_state(space)
         for name in self._optional:
@@ -156,7 +148,7 @@ class BatchPredictor(BaseEstimator):
         return None
 
     def _read(self, X, reset=False):
-        if is_precomputed(self.kernel):
+        if validation.is_precomputed(self.kernel):
             reader_of(self, reset).require_rows(
                 "kernel='precomputed' is only supported for rows. For sequences give the name of a "
                 "kernel, or a callable."
@@ -166,14 +158,14 @@ class BatchPredictor(BaseEstimator):
     def _check_rows(self, batch, fresh=False):
         """Rows that are not finite, gaps aside, or out of range: a ValueError; kernels too."""
         check_batch(self, batch, fresh)
-        if is_precomputed(self.kernel):
+        if validation.is_precomputed(self.kernel):
             assert_all_finite(batch.rows.data, input_name="X")
 
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _scale_for(self, X, weight, centered):
-        if not self.standardize or is_precomputed(self.kernel):
+        if not self.standardize or validation.is_precomputed(self.kernel):
             return FeatureScale()
         columns = None
         if self.standardize != "moments":

@@ -25,18 +25,12 @@ from skstructured.estimators._auto import draw_seeds, given_decoder, pack_output
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
+from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._sequences import SEQUENCE_VIEWS, RowChain, score_of_views
-from skstructured.estimators.mixture._training import (
-    FEWEST_GROUPS,
-    LARGEST_EXACT_RIDGE,
-    draw_folds,
-    effective_number,
-    independent_units,
-)
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
@@ -234,15 +228,15 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         rows = self._sequences(X, reset=True)
         check_same_lengths(rows, packed)
         sequences = np.repeat(np.arange(len(rows)), rows.lengths)
-        units = independent_units(rows.values, sequences)[1]
-        has_few_groups = effective_number(weight, units) < FEWEST_GROUPS
+        units = _training.independent_units(rows.values, sequences)[1]
+        has_few_groups = _training.effective_number(weight, units) < _training.FEWEST_GROUPS
         is_sparse = issparse(rows.values)
         if has_few_groups or is_sparse or not self._is_auto():
             chains = [self._single_chain(X, y, weight, is_sparse)]
         else:
             counted, fold_ids = weight > 0.0, np.full(len(weight), -1)
             counted_units = np.unique(units[counted], return_inverse=True)[1]
-            fold_ids[counted] = draw_folds(counted_units, self.random_state_)
+            fold_ids[counted] = _training.draw_folds(counted_units, self.random_state_)
             batch = rows, packed, weight, fold_ids
             chains = [self._of_view(view, *batch) for view in SEQUENCE_VIEWS]
         best = self._chain = min(chains, key=lambda chain: chain.loss)
@@ -304,7 +298,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         passes = OnlineStructuredPredictor(self.space, **options)
         if self.loss_.calls_python:
             return [("linear", passes)]
-        if X.shape[0] > LARGEST_EXACT_RIDGE * self.n_landmarks:
+        if X.shape[0] > _training.LARGEST_EXACT_RIDGE * self.n_landmarks:
             del named["laplacian"]
         n_rows = 2 * self.n_landmarks
         kernels = [(name, LossMinimizer(name, self.loss_, n_rows, s)) for name, s in named.items()]

@@ -10,15 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base import validation
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, inherit_parameters, parameters
-from skstructured._base.validation import (
-    check_bool,
-    check_finite,
-    check_integer,
-    check_real,
-    read_rows,
-)
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured._learners.passes import is_verbose
@@ -191,12 +185,12 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
             "FenchelYoungBoosting does not support space='sequence': use StructuredPredictor."
         )
         for name in ("max_iter", "n_iter_no_change", "min_samples_leaf"):
-            check_integer(name, getattr(self, name))
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 2)
+            validation.check_integer(name, getattr(self, name))
+        validation.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2)
         for name in ("learning_rate", "max_features"):
             allowed = "be a number above 0 and at most 1"
-            check_real(name, getattr(self, name), lambda v: 0.0 < v <= 1.0, allowed)
-        check_bool("early_stopping", self.early_stopping)
+            validation.check_real(name, getattr(self, name), lambda v: 0.0 < v <= 1.0, allowed)
+        validation.check_bool("early_stopping", self.early_stopping)
         is_verbose(self)
         return BoostingOptions(*(getattr(self, name) for name in BoostingOptions._fields))
 
@@ -231,8 +225,8 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
             print(f"{type(self).__name__}: {self.n_iter_} rounds, held-out score {score:.4f}")
 
     def _dense(self, X, reset=False):
-        rows = read_rows(self, X, reset)
-        check_finite(self, rows, fresh=reset)
+        rows = validation.read_rows(self, X, reset)
+        validation.check_finite(self, rows, fresh=reset)
         return rows.matrix.toarray() if issparse(rows.matrix) else rows.matrix
 
     def _scores(self, X):

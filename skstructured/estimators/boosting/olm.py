@@ -20,14 +20,8 @@ from skstructured._engine.state import State, at_once
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
 from skstructured.estimators._auto import draw_seeds
-from skstructured.estimators.boosting._rounds import (
-    WeakState,
-    advance,
-    boost_rows,
-    expert_shares,
-    new_numbers,
-    play_boosting_round,
-)
+from skstructured.estimators.boosting import _rounds
+from skstructured.estimators.boosting._rounds import WeakState
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, VotingLearner
 from skstructured.extend._types import Array, Features, Floats
 from skstructured.extend.model import Model
@@ -81,7 +75,7 @@ class TreeLearners(State):
     def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
         """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
         arguments = (order, codes, weight, live, self.patience, self.trees.arrays)
-        return boost_rows, *rows.arrays, *arguments, numbers, votes, logs
+        return _rounds.boost_rows, *rows.arrays, *arguments, numbers, votes, logs
 
     def teach(self, rows, order):
         """They have learned as they played."""
@@ -123,7 +117,7 @@ class OtherLearners(State):
         shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
         arguments = (each, codes[row], weight[row], cap, aside, shares)
-        play_boosting_round(*arguments, votes[0], logs[0], self._due, s, p)
+        _rounds.play_boosting_round(*arguments, votes[0], logs[0], self._due, s, p)
         if weight[row] == 0.0:
             self._due[:] = 0.0
         return np.copyto, numbers, aside
@@ -182,14 +176,14 @@ class BoostedModel(Model):
     def shares(self):
         """Probabilities (N,) of the experts, and the place of the one with the fewest mistakes."""
         shares = np.empty(len(self.numbers))
-        return shares, expert_shares(self.numbers, shares)
+        return shares, _rounds.expert_shares(self.numbers, shares)
 
     def chain(self, rows):
         """Logits (n, K) of expert 1, then of expert 2, … and N."""
         s, p = np.full((2, rows.n_rows, self.K), [[[-math.log(self.K)]], [[1.0 / self.K]]])
         cap = math.log(max(self.live + 1.0, 2.0))
         for i, state in enumerate(self.numbers):
-            advance(self.weak.answers(rows, i), cap, state, s, p)
+            _rounds.advance(self.weak.answers(rows, i), cap, state, s, p)
             yield s.copy()
 
     def played(self, rows):
@@ -457,7 +451,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         else:
             check_weak(base)
             weak = OtherLearners(base, generators, K)
-        return BoostedModel(weak, new_numbers(size, lam), lam, K)
+        return BoostedModel(weak, _rounds.new_numbers(size, lam), lam, K)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

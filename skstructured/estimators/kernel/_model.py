@@ -13,18 +13,8 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
 from skstructured._learners.multiple_passes import most_passes
 from skstructured._learners.pass_selection import KERNEL
+from skstructured.estimators.kernel import _values
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
-from skstructured.estimators.kernel._values import (
-    SUPPORT_BLOCK,
-    check_cache_size,
-    check_positive_definite,
-    check_square,
-    finite_scores,
-    foreign_kernel,
-    kernel_function,
-    kernel_of,
-    width_of,
-)
 
 
 def refuse_precomputed(learner, anew):
@@ -65,9 +55,9 @@ class KernelModel(Model):
                 f"optimizer={optimizer!r} has per-feature step sizes, which are not supported for "
                 "kernels."
             )
-        kernel = kernel_of(learner)
+        kernel = _values.kernel_of(learner)
         self.kernel, self.degree, self.coef0 = kernel.function, kernel.degree, kernel.coef0
-        self.cache, self.gamma = check_cache_size(kernel.cache_size), learner.gamma
+        self.cache, self.gamma = _values.check_cache_size(kernel.cache_size), learner.gamma
         self.intercept = learner._intercept
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
@@ -80,18 +70,19 @@ class KernelModel(Model):
     def _new_expansion(self, Z=None, weight=None):
         """One without rows; the kernel's width is chosen by weighted rows Z, if there are any."""
         c, columns = (1 + self.averaged) * self.space.dim_, self.scale.columns
-        function = foreign_kernel(self.kernel, self.intercept)
+        function = _values.foreign_kernel(self.kernel, self.intercept)
         if function is None:
             p = self.width if Z is None else Z.shape[1]
-            kernel_params = width_of(self.gamma, self.kernel, p, Z, weight), self.coef0, self.degree
-            function = kernel_function(self.kernel, *kernel_params, self.intercept)
+            width = _values.width_of(self.gamma, self.kernel, p, Z, weight)
+            settings = width, self.coef0, self.degree, self.intercept
+            function = _values.kernel_function(self.kernel, *settings)
         return Expansion(self.space.dim_, support_for(function, c, columns, self.dtype))
 
     def check(self, learner, batch, stream):
         """A ValueError for rows that the kernel does not accept."""
         rows = batch.rows
         if self.is_precomputed:
-            check_square((rows.n_rows, rows.width))
+            _values.check_square((rows.n_rows, rows.width))
         check_finite(learner, rows)  # of kernels of what is not, nothing can be seen any more
         longest = self.expansion.support.function.longest()
         bad = rows.first_bad(False, 0.0, longest) if stream and not self.scale.used else -1
@@ -126,8 +117,8 @@ class KernelModel(Model):
     def scores_of(self, batch, which, averaged):
         """Scores of some rounds; their kernels are used if they are kept."""
         self.expansion.close()
-        coefs = self.coefficients(averaged)
-        return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
+        theta = self.expansion.scores_of(self.coefficients(averaged), which, self.given)
+        return _values.finite_scores(theta, self.kernel)
 
     @property
     def small_products(self):
@@ -147,7 +138,7 @@ class KernelModel(Model):
     def _block_size(self, rows):
         support = self.expansion.support
         rows_per_second = (1 << 32) // max(support.count * support.width, 1)
-        return max(SUPPORT_BLOCK, min(self._bound().block_size, rows_per_second))
+        return max(_values.SUPPORT_BLOCK, min(self._bound().block_size, rows_per_second))
 
     def _learn(self, rows, block, V, weight, theta, record):
         """Rows of weight 0 are played, and take no place, so the blocks of others do not change.
@@ -202,7 +193,7 @@ class KernelModel(Model):
                 self.scale.apply(rows, block[:stopped], weight[:stopped])
             place = taken[1][stopped]
             square = expansion.data[place, expansion.dim + place]
-            check_positive_definite(square, self.kernel, block[stopped])
+            _values.check_positive_definite(square, self.kernel, block[stopped])
         return stopped
 
     def _take(self, rows, block, weight):
@@ -250,4 +241,5 @@ class KernelModel(Model):
     def scores(self, batch, averaged):
         """``Σ_i β_i k(x_i, x)``, (n, dim)."""
         Z = self._prepared(self.scale.transformed(batch.rows).matrix)
-        return finite_scores(self.expansion.scores(self.coefficients(averaged), Z), self.kernel)
+        theta = self.expansion.scores(self.coefficients(averaged), Z)
+        return _values.finite_scores(theta, self.kernel)

@@ -8,16 +8,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._engine.rows import Rows
 from skstructured.estimators._batch import DualFit, check_memory, spread
+from skstructured.estimators.margin import _closed_forms
 from skstructured.estimators.margin._atoms import bend, best_labels, bounds, points_of, visit
-from skstructured.estimators.margin._closed_forms import (
-    StepRule,
-    chord_step,
-    follow,
-    read_scores,
-    row_pass,
-    shrink,
-    upper_bounds,
-)
+from skstructured.estimators.margin._closed_forms import StepRule
 
 
 class Means(NamedTuple):
@@ -78,7 +71,7 @@ class Blocks:
     def scores_at(self, i):
         """Scores of block i, as learned so far."""
         v = np.empty(self.begins[i + 1] - self.begins[i])
-        read_scores(self._learned, *self._edges, self.offsets[i], v)
+        _closed_forms.read_scores(self._learned, *self._edges, self.offsets[i], v)
         return v
 
     def bend(self, i, d):
@@ -88,7 +81,7 @@ class Blocks:
     def shift(self, i, d):
         """Move the mean of block i by d, and the weights with it."""
         self.means.mu[self.at(i)] += d
-        follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
+        _closed_forms.follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
 
     def at_truth(self):
         """`Means` at φ(y)."""
@@ -158,13 +151,13 @@ class ClosedBlocks(Blocks):
         """Visits in a compiled loop."""
         mu = self.means.mu.reshape(-1, self.width)
         learned = self._learned, self.squares, order, fixed, int(rule)
-        row_pass(self._solver, *learned, self._costs, self.steps, mu)
+        _closed_forms.row_pass(self._solver, *learned, self._costs, self.steps, mu)
 
     def bound(self, V, means, indices):
         """Bounds of all rows."""
         bounds, reached = np.empty((2, self.n))
         matrices = (x.reshape(-1, self.width) for x in (V, means.mu))
-        upper_bounds(self._solver, self._costs, *matrices, bounds, reached)
+        _closed_forms.upper_bounds(self._solver, self._costs, *matrices, bounds, reached)
         return bounds, reached
 
 
@@ -222,8 +215,8 @@ class AtomBlocks(Blocks):
             q = self.squares[i] * self.steps[i] * (rule == StepRule.BEST)
             d, gamma = self._target(self.means, i, v, q) - mu, 1.0 if q > 0.0 else step
             if rule != StepRule.FIXED and q == 0.0:
-                gamma = chord_step(self._gain(v, mu, d), self.bend(i, d))
-            if shrink(gamma, d):
+                gamma = _closed_forms.chord_step(self._gain(v, mu, d), self.bend(i, d))
+            if _closed_forms.shrink(gamma, d):
                 self.shift(i, d)
 
     def _gain(self, v, mu, d):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from skstructured import spaces
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.compiled import is_kernel
@@ -14,14 +15,6 @@ from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
 from skstructured.estimators.margin._closed_forms import BlockKind, best_matching, costs_of
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.spaces import (
-    Birkhoff,
-    Hypercube,
-    LabelSequence,
-    OrdinalChain,
-    Permutahedron,
-    Simplex,
-)
 from skstructured.spaces._labels import check_costs
 from skstructured.spaces.permutahedron import rank_vertex
 
@@ -275,7 +268,7 @@ class ClassOutputs(RowOutputs):
         k = len(space.classes_)
         steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
         self.space, self.dim = with_costs(space, cost_matrix), k
-        default = steps if isinstance(space, OrdinalChain) else np.minimum(steps, 1.0)
+        default = steps if isinstance(space, spaces.OrdinalChain) else np.minimum(steps, 1.0)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
         if (first * np.minimum(steps, 1.0) == self.A).all():
@@ -303,7 +296,7 @@ class ClassOutputs(RowOutputs):
     def _game(self, blocks):
         zeros = np.zeros(self.dim)
         eta = 2.0 / (self.A.max() - self.A.min())
-        return game_of(Simplex(), Shannon(), (self.A, zeros, zeros), eta, np.max)
+        return game_of(spaces.Simplex(), Shannon(), (self.A, zeros, zeros), eta, np.max)
 
     def decode(self, theta):
         """The classes of the largest scores."""
@@ -385,12 +378,13 @@ def outputs_of(space, cost_matrix):
     """The outputs of a fitted space."""
     if cost_matrix is not None and getattr(space, "cost_matrix", None) is not None:
         raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
-    if isinstance(space, (Simplex, OrdinalChain)):
+    if isinstance(space, (spaces.Simplex, spaces.OrdinalChain)):
         return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
-    if isinstance(space, LabelSequence):
+    if isinstance(space, spaces.LabelSequence):
         return SequenceOutputs(space, cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
         raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")
-    kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
+    kinds = {spaces.Hypercube: LabelSetOutputs, spaces.Birkhoff: MatchingOutputs}
+    kinds[spaces.Permutahedron] = RankOutputs
     return kinds.get(type(space), RowOutputs)(space)

@@ -9,12 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
-from skstructured.estimators.kernel._values import (
-    KernelFunction,
-    KernelKind,
-    kernel_function,
-    width_of,
-)
+from skstructured.estimators.kernel import _values
 from skstructured.estimators.mixture._training import (
     LARGEST_EXACT_RIDGE,
     N_FOLDS,
@@ -32,14 +27,14 @@ KERNEL_JITTER = 1e-6
 class RowKernel(NamedTuple):
     """Kernels of standardized rows with the rows Z (m, p)."""
 
-    function: KernelFunction
+    function: _values.KernelFunction
     Z: Floats
 
     @classmethod
     def of(cls, name: str, Z: Floats, weight: Floats) -> Self:
         """The kernel of a name, with the width that `KernelStructuredPredictor` uses."""
-        width = width_of("multiscale", name, Z.shape[1], Z, weight)
-        return cls(kernel_function(name, width, 1.0, 3, False), Z)
+        width = _values.width_of("multiscale", name, Z.shape[1], Z, weight)
+        return cls(_values.kernel_function(name, width, 1.0, 3, False), Z)
 
     def __call__(self, Z: Floats, block_size: int = 1 << 14) -> Floats:
         """Kernels (n, m), so many at a time; tiny ones, with which products take long, are 0."""
@@ -52,9 +47,9 @@ class RowKernel(NamedTuple):
 
     def _values(self, Z, squares):
         kind, (gamma, coef0) = self.function.kind, self.function.numbers[:2]
-        if kind == KernelKind.LAPLACIAN:
+        if kind == _values.KernelKind.LAPLACIAN:
             return np.exp(-gamma * city_distances(Z, self.Z))
-        if kind == KernelKind.ARC_COSINE:
+        if kind == _values.KernelKind.ARC_COSINE:
             return arc_cosines(Z @ self.Z.T + coef0, squares_of(Z) + coef0, squares + coef0)
         # "multiscale", the mean of three widths
         distances = np.add.outer(squares_of(Z), squares) - 2.0 * Z @ self.Z.T
