@@ -18,12 +18,7 @@ from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import check_batch, read_batch, reader_of
 from skstructured._learners.weights import linear_scores
-from skstructured.estimators.kernel._values import (
-    PairwiseKernel,
-    check_cache_size,
-    check_pairwise_kernel,
-    inverse_variance,
-)
+from skstructured.estimators.kernel import _values
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import resolve_space
 from skstructured.spaces.sequence import Chains
@@ -42,23 +37,6 @@ def check_memory(what, numbers, cache_size=None):
             f"The {what} needs {size:.3g} GiB, but cache_size={cache_size} MiB allows "
             f"{cache_size / 1024.0:.3g}: {advice}, or kernel='linear'."
         )
-
-
-def check_run(learner):
-    """A ValueError for a bad parameter of an iterative fit."""
-    validation.check_integer("max_iter", learner.max_iter)
-    validation.check_bool("warm_start", learner.warm_start)
-    is_verbose(learner)
-
-
-def warn_of_gap(learner, solver, steps, advice):
-    """Warn of a duality gap that is above `tol` at the end."""
-    warnings.warn(
-        f"{solver} stopped after {learner.n_iter_} {steps} with a duality gap of "
-        f"{learner.duality_gap_:.3g}, above tol={learner.tol:g}. {advice}",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
 
 
 class BatchPredictor(BaseEstimator):
@@ -115,9 +93,22 @@ class BatchPredictor(BaseEstimator):
         validation.check_standardize(self)
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
             validation.check_size("alpha", self.alpha)
-        check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
-        check_cache_size(getattr(self, "cache_size", DEFAULT_CACHE_SIZE))
+        _values.check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
+        _values.check_cache_size(getattr(self, "cache_size", DEFAULT_CACHE_SIZE))
         validation.check_bool("fit_intercept", self.fit_intercept)
+
+    def _check_run(self):
+        """A ValueError for a bad parameter of an iterative fit."""
+        validation.check_integer("max_iter", self.max_iter)
+        validation.check_bool("warm_start", self.warm_start)
+        is_verbose(self)
+
+    def _warn_of_gap(self, solver, steps, advice):
+        message = (
+            f"{solver} stopped after {self.n_iter_} {steps} with a duality gap of "
+            f"{self.duality_gap_:.3g}, above tol={self.tol:g}. {advice}"
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _shape_of_kernel(self):
         return getattr(self, "degree", 3), getattr(self, "coef0", 1.0)
@@ -174,10 +165,10 @@ class BatchPredictor(BaseEstimator):
 
     def _kernel_for(self, Z, weight):
         """The kernel of rows on one scale."""
-        gamma = inverse_variance(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
-        return PairwiseKernel(
-            self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept)
-        )
+        is_scale = self.gamma in (None, "scale")
+        gamma = _values.inverse_variance(Z, weight) if is_scale else float(self.gamma)
+        settings = gamma, *self._shape_of_kernel(), float(self.fit_intercept)
+        return _values.PairwiseKernel(self.kernel, *settings)
 
     def _scores(self, X):
         """Scores (n, dim) of new rows, or `Chains` of sequences."""

@@ -11,16 +11,10 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import check_same_lengths
 from skstructured._base.validation import read_rows
+from skstructured._learners import predictions
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import first_call, learning_aside, snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import (
-    DecodedPredictions,
-    check_batch,
-    read_batch,
-    reader_of,
-    warn_of_costs,
-)
 from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
@@ -45,9 +39,13 @@ from skstructured.sequences._predictions import SequencePredictions as OfSequenc
 __all__ = ["StructuredPredictor"]
 
 
+def _learns_streams(member):
+    return isinstance(member, OnlineEstimator) and hasattr(member, "predict_mean")
+
+
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
-class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
+class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner):
     r"""Predict structured outputs without hyperparameters to tune: the estimator to try first.
 
     Linear, kernel and tree models are fitted to all rows, and their scores are mixed. Each member
@@ -221,7 +219,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     _given_decoder = given_decoder
 
     def _fit(self, X, y, sample_weight, groups=None):
-        if not reader_of(self, fresh=True).has_sequences:
+        if not predictions.reader_of(self, fresh=True).has_sequences:
             return super()._fit(X, y, sample_weight, groups)
         self._check_parameters()
         packed, weight = self._start(y, sample_weight)
@@ -274,8 +272,8 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _sequences(self, X, reset=False):
         """Checked sequences, `Ragged`."""
-        batch = read_batch(self, X, reset)
-        check_batch(self, batch, reset)
+        batch = predictions.read_batch(self, X, reset)
+        predictions.check_batch(self, batch, reset)
         return batch.X
 
     def _start(self, y, sample_weight):
@@ -289,7 +287,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _take_decoder(self):
         decoder = self._given_decoder()
         decoder.check_space(self.loss_)
-        warn_of_costs(decoder, self.space_)
+        predictions.warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
         seed, *seeds = draw_seeds(self.random_state_, 3)
@@ -298,7 +296,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         passes = OnlineStructuredPredictor(self.space, **options)
         if self.loss_.calls_python:
             return [("linear", passes)]
-        if X.shape[0] > _training.LARGEST_EXACT_RIDGE * self.n_landmarks:
+        if X.shape[0] > KernelRidge.most_exact * self.n_landmarks:
             del named["laplacian"]
         n_rows = 2 * self.n_landmarks
         kernels = [(name, LossMinimizer(name, self.loss_, n_rows, s)) for name, s in named.items()]
@@ -395,7 +393,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def _begin_stream(self, X, y, classes, sample_weight, resumes):
         """Set up members, with the fitted mixture if it resumes; the first `Batch`."""
-        reader_of(self, fresh=True).require_rows(
+        predictions.reader_of(self, fresh=True).require_rows(
             "StructuredPredictor only supports fit for label sequences. For streams use "
             "OnlineStructuredPredictor('sequence')."
         )
@@ -420,33 +418,27 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _stream_members(self, X):
         """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
-            settings = self._given()
-            wrong = [
-                name
-                for name, member in settings
-                if not (isinstance(member, OnlineEstimator) and hasattr(member, "predict_mean"))
-            ]
+            pairs = self._given()
+            wrong = [name for name, member in pairs if not _learns_streams(member)]
             if wrong:
                 raise ValueError(
                     f"partial_fit is only supported for online estimators, which {wrong} are not."
                 )
-            weighs = [
-                n for n, learner in settings if getattr(learner, "class_weight", None) is not None
-            ]
+            weighs = [n for n, m in pairs if getattr(m, "class_weight", None) is not None]
             if weighs:
                 raise ValueError(
                     f"class_weight of {weighs} is not supported by partial_fit: use sample_weight."
                 )
-            return [member for _, member in settings], None
+            return [member for _, member in pairs], None
         seeds = draw_seeds(self.random_state_, 2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
         if issparse(X) or np.shape(X)[1] > 50:
             return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
         settings = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
-        binned = OnlineStructuredPredictor(  # weights of classes are in those of rows already
-            self.space, standardize=False, missing="error", random_state=seeds[1]
-        )
-        return [KernelStructuredPredictor(**shared, **settings)], binned
+        members = [KernelStructuredPredictor(**shared, **settings)]
+        # weights of classes are in those of rows already
+        settings = {"standardize": False, "missing": "error", "random_state": seeds[1]}
+        return members, OnlineStructuredPredictor(self.space, **settings)
 
     def _learn_stream(self, rounds):
         """Learn rounds, a block at a time on a copy; the predictions (n, dim) before each."""

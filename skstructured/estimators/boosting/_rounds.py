@@ -227,11 +227,9 @@ def learn_correction(r, m, q, right, weight, state):
 def expert_shares(numbers, shares):
     """v_i / Σ v, v_i = exp(−mistakes of expert i / the largest weight); the first of the best."""
     leader = np.argmin(numbers[:, WeakState.MISTAKES])
-    for i in range(shares.shape[0]):
-        shares[i] = numbers[i, WeakState.MISTAKES] - numbers[leader, WeakState.MISTAKES]
+    shares[:] = numbers[:, WeakState.MISTAKES] - numbers[leader, WeakState.MISTAKES]
     total = hedge_weights(shares, 1.0, numbers[leader, WeakState.HEAVIEST], shares)
-    for i in range(shares.shape[0]):
-        shares[i] /= total
+    shares /= total
     return leader
 
 

@@ -13,13 +13,7 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_positive, check_real, is_precomputed
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
-from skstructured.estimators._batch import (
-    BatchPredictor,
-    check_memory,
-    check_run,
-    spread,
-    warn_of_gap,
-)
+from skstructured.estimators._batch import BatchPredictor, check_memory, spread
 from skstructured.estimators.crf._columns import MergedColumns
 from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
@@ -197,7 +191,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         check_positive("tol", self.tol)
         allowed = "lie in [0, 1), because the duality gap needs a part of the ℓ2 penalty"
         check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, allowed)
-        check_run(self)
+        self._check_run()
         if is_precomputed(self.kernel):
             raise ValueError(
                 "kernel must be a name or a callable for ConditionalRandomField, got 'precomputed'."
@@ -260,7 +254,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         self._solve(batch, share, initial_state)
         if not self.duality_gap_ <= self.tol:
             advice = "Increase max_iter, alpha or tol, or scale the features."
-            warn_of_gap(self, "L-BFGS", "iterations", advice)
+            self._warn_of_gap("L-BFGS", "iterations", advice)
 
     def _solve(self, batch, share, initial_state):
         """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""

@@ -43,7 +43,7 @@ class Support(State):
         """Append rows Z, None if they are known elsewhere, numbers, and coefficients (c, rows)."""
         stop = self.count + len(index)
         if stop > len(self.index):
-            self._reserve(stop)
+            self._reserve(max(stop, 2 * len(self.index)))
         place = slice(self.count, stop)
         self.coefs[:, place], self.index[place] = coefs, index
         if Z is not None:
@@ -51,9 +51,7 @@ class Support(State):
         self.count = stop
 
     def _reserve(self, rows):
-        """Room for a number of rows, and some more if there are rows already."""
-        room = -(-max(rows, 2 * len(self.index)) // SUPPORT_BLOCK) * SUPPORT_BLOCK
-        n_added = room - len(self.index)
+        n_added = -(-rows // SUPPORT_BLOCK) * SUPPORT_BLOCK - len(self.index)
         self.coefs = np.pad(self.coefs, ((0, 0), (0, n_added)))
         self.index = np.pad(self.index, (0, n_added))
         self._grow(n_added)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_choice, check_finite, check_integer
 from skstructured._engine.move_and_score import with_feature_subset
@@ -63,16 +62,6 @@ class FourierMap(State):
         out[:, : Z.shape[1]] = Z
         write_waves(Z[:, :width] @ self.turns, self.amplitudes, out)
         return out
-
-
-def fourier_map(learner, gamma, count):
-    """A newly drawn map of a learner, whose width is that of a stream."""
-    p = learner.n_features_in_
-    width, multiscale = width_of(gamma, "rbf", p)
-    rng = check_random_state(draw_seeds(learner.random_state_))
-    features = FourierMap(p, count, multiscale, rng)
-    features.set_width(width)
-    return features
 
 
 def count_of(learner):
@@ -216,8 +205,12 @@ class FeatureModel(LinearModel):
 
     def _new_scale(self, learner):
         """The standardization and the map of rows; widths are those of a stream."""
-        inner = convert_to_dense(scale_of(learner, learner.n_features_in_, True))
-        return MappedScale(inner, fourier_map(learner, learner.gamma, count_of(learner)))
+        count, p = count_of(learner), learner.n_features_in_
+        width, multiscale = width_of(learner.gamma, "rbf", p)
+        rng = np.random.RandomState(draw_seeds(learner.random_state_))
+        features = FourierMap(p, count, multiscale, rng)
+        features.set_width(width)
+        return MappedScale(convert_to_dense(scale_of(learner, p, True)), features)
 
     def check(self, learner, batch, stream):
         """A ValueError for wide CSR rows, and values that the map makes finite."""

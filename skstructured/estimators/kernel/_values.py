@@ -382,11 +382,10 @@ def kernel_function(kernel, width, coef0, degree, intercept):
     check_integer("degree", degree)
     gamma, multiscale = width
     kind = int(KernelKind.MULTISCALE) if multiscale else kinds[kernel]
-    signed = kernel != "arc-cosine"
-    requirement = "be a number" if signed else "be at least 0 with kernel='arc-cosine'"
-    coef0 = check_real(
-        "coef0", coef0, lambda v: math.isfinite(v) and (signed or v >= 0.0), requirement
-    )
+    least, requirement = -math.inf, "be a number"
+    if kernel == "arc-cosine":
+        least, requirement = 0.0, "be at least 0 with kernel='arc-cosine'"
+    coef0 = check_real("coef0", coef0, lambda v: math.isfinite(v) and v >= least, requirement)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
 
 

@@ -6,13 +6,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import is_precomputed, takes_gaps, weighted_mean
-from skstructured._learners.predictions import (
-    answer_empty,
-    has_empty_sequence,
-    reader_of,
-    with_task,
-)
-from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread, warn_of_gap
+from skstructured._learners import predictions
+from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
 from skstructured.estimators.kernel._values import check_positive_definite, check_square
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
@@ -51,7 +46,7 @@ class MarginLearner(BatchPredictor):
             )
         self._keep(dual_fit, inputs.Z)
         if self.duality_gap_ > getattr(self, "tol", np.inf):
-            warn_of_gap(self, type(self).__name__, "passes", "Increase max_iter, alpha or tol.")
+            self._warn_of_gap(type(self).__name__, "passes", "Increase max_iter, alpha or tol.")
 
     def _path(self, outputs, packed, inputs):
         """Target losses on a fifth of the rows of 10 values of α, or until three are no better."""
@@ -120,8 +115,8 @@ class MarginLearner(BatchPredictor):
 
     def predict(self, X: Features) -> Any:
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
-        if has_empty_sequence(self, X):
-            return answer_empty(self, X, self.predict)
+        if predictions.has_empty_sequence(self, X):
+            return predictions.answer_empty(self, X, self.predict)
         theta = self._scores(X)
         return self._outputs.decode(theta)
 
@@ -137,9 +132,10 @@ class MarginLearner(BatchPredictor):
 
     def __sklearn_tags__(self):
         tags, computed = super().__sklearn_tags__(), is_precomputed(self.kernel)
-        tags.input_tags.two_d_array = tags.input_tags.sparse = not reader_of(self).has_sequences
+        takes_rows = not predictions.reader_of(self).has_sequences
+        tags.input_tags.two_d_array = tags.input_tags.sparse = takes_rows
         tags.input_tags.pairwise = computed
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not computed
         tags.target_tags.required = True
         space = SPACES.get(self.space) if isinstance(self.space, str) else self.space
-        return with_task(tags, getattr(space, "task", None))
+        return predictions.with_task(tags, getattr(space, "task", None))

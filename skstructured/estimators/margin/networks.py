@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
-from skstructured.estimators._batch import check_run
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._blocks import Ascent
 from skstructured.estimators.margin._closed_forms import StepRule
@@ -180,7 +179,7 @@ class DualLearner(MarginLearner):
         super()._check_parameters()
         check_choice("solver", self.solver, ("auto", "frank_wolfe"))
         check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
-        check_run(self)
+        self._check_run()
         for name in ("line_search", "oracle_warm_start", "average", "replace"):
             check_bool(name, getattr(self, name))
         oracles = ("exact", "mirror_prox") if self.is_max_min else ("exact",)

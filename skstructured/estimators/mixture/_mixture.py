@@ -22,7 +22,6 @@ from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._budget import members_in_time, select_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
 from skstructured.estimators.mixture._training import (
-    LARGEST_EXACT_RIDGE,
     ROWS_AT_ONCE,
     Member,
     Stage,
@@ -188,7 +187,7 @@ class Mixture(BaseEstimator):
     def _in_parts(self, training, packed, groups):
         """The `Training` with folds that are left out, if there are enough rows, or groups."""
         n, landmarks, reserved = len(training.V), self._landmarks(), 0.0
-        if self._is_auto() and n > LARGEST_EXACT_RIDGE * landmarks:
+        if self._is_auto() and n > KernelRidge.most_exact * landmarks:
             reserved = min(landmarks / n, 0.5)
         rows = training.rows.unchanged, training.V, training.weight, packed
         parts, units, share = draw_folds_of_rows(*rows, self.random_state_, reserved, groups)

@@ -11,7 +11,6 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from skstructured.estimators.kernel import _values
 from skstructured.estimators.mixture._training import (
-    LARGEST_EXACT_RIDGE,
     N_FOLDS,
     ROWS_AT_ONCE,
     Member,
@@ -136,6 +135,9 @@ class KernelRidge(Member):
     regularization".
     """
 
+    #: Rows, in units of `n_landmarks`, up to which each row has a coefficient.
+    most_exact = 1.5
+
     #: Penalties, in units of the mean k(x, x); and the one without honest scores.
     penalties, default_penalty = 10.0 ** np.arange(-4.0, 2.6, 0.5), 0.1
 
@@ -144,7 +146,7 @@ class KernelRidge(Member):
 
     def work(self, n: int) -> float:
         kernel_work, setup = 1000, 9e7  # in products of two numbers in each fold, as measured
-        if n <= LARGEST_EXACT_RIDGE * self.n_landmarks:
+        if n <= self.most_exact * self.n_landmarks:
             return n * n * (n + kernel_work) + setup
         m = self.n_landmarks  # all folds share kernels and products
         return n * m * (m + kernel_work) / (N_FOLDS + 1) + 1.5 * m**3 + setup
@@ -153,7 +155,7 @@ class KernelRidge(Member):
         return KernelRidge(self.name, max(1, int(size * self.n_landmarks)), self.seed)
 
     def fit(self, training: Training) -> Floats:
-        is_exact = len(training.V) <= LARGEST_EXACT_RIDGE * self.n_landmarks
+        is_exact = len(training.V) <= self.most_exact * self.n_landmarks
         *folds, everything = self._of_rows(training) if is_exact else self._in_span(training)
         penalty = self._penalty(training, folds if is_exact else folds[:1])
         honest = np.zeros(training.V.shape)

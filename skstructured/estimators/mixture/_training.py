@@ -16,9 +16,6 @@ from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 #: than `MOST_HELD_OUT` only so many are.
 N_FOLDS, FEWEST_ROWS, FEWEST_GROUPS, MOST_HELD_OUT = 5, 20, 10, 5_000
 
-#: Rows, in units of `n_landmarks`, up to which kernel ridge regressions have a coefficient per row.
-LARGEST_EXACT_RIDGE = 1.5
-
 #: Rows that are scored at a time.
 ROWS_AT_ONCE = 4000
 
