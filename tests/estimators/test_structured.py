@@ -97,7 +97,7 @@ class TestPredictions:
         whole = model.predict_mean(_X)
         parts = [model.predict_mean(_X[i : i + 7]) for i in range(0, 60, 7)]
         np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-9)
-        monkeypatch.setattr(_mixture, "ROWS_AT_ONCE", 13)
+        monkeypatch.setattr(_training, "ROWS_AT_ONCE", 13)
         np.testing.assert_allclose(model.predict_mean(_X), whole, atol=1e-9)
 
     @every_space

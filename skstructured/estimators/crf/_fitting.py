@@ -2,7 +2,6 @@
 
 import copy
 import logging
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -36,17 +35,11 @@ def minimized(objective, Theta, max_iter, tol):
     return Theta, np.array(curve or [first])
 
 
-class Path(NamedTuple):
-    """The trials: α (m,), and the mean held-out losses, (m,)."""
-
-    alphas: np.ndarray
-    losses: np.ndarray
-
-    @property
-    def best(self):
-        """The largest α whose loss is within 0.3% of the lowest one."""
-        least = self.losses.min()
-        return float(self.alphas[self.losses <= least + 0.003 * abs(least)][0])
+def best_alpha(path):
+    """The largest α of a path (m, 2) whose loss is within 0.3% of the lowest one."""
+    alphas, losses = path.T
+    least = losses.min()
+    return float(alphas[losses <= least + 0.003 * abs(least)][0])
 
 
 def held_out_losses(field, batch, share, held_out, learned):
@@ -75,7 +68,7 @@ def held_out_losses(field, batch, share, held_out, learned):
 
 
 def tried_alphas(field, batch, share, n_folds=5):
-    """The `Path` of a field whose space and loss are fitted, and the weights of its best α.
+    """Values of α and their held-out losses (m, 2) for a fitted space, and weights of the best α.
 
     All folds of up to 100 rounds are held out, and one of more. Both are None for fewer than 10
     rounds. A fit to all rounds can start from the weights.
@@ -95,8 +88,9 @@ def tried_alphas(field, batch, share, n_folds=5):
         starts.append(weights[0])
         if len(losses) > 1 + int(np.argmin(losses)):
             break
-    path = Path(np.array(ALPHA_STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
-    return path, starts[int(np.flatnonzero(path.alphas == path.best)[0])]
+    alphas = np.array(ALPHA_STRENGTHS[: len(losses)]) / len(counted)
+    path = np.column_stack([alphas, losses])
+    return path, starts[int(np.flatnonzero(alphas == best_alpha(path))[0])]
 
 
 def factor_of(K, tol=1e-12):

@@ -15,7 +15,7 @@ from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, spread
 from skstructured.estimators.crf._columns import MergedColumns
-from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
+from skstructured.estimators.crf._fitting import best_alpha, factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
@@ -246,9 +246,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if isinstance(self.alpha, str):
             path, start = tried_alphas(self, batch, share)
             initial_state = start if initial_state is None else initial_state
-            self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
+            self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else best_alpha(path)
             if path is not None:
-                self.alpha_path_ = np.column_stack(path)
+                self.alpha_path_ = path
         else:
             self.alpha_ = float(self.alpha)
         self._solve(batch, share, initial_state)

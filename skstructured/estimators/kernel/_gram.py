@@ -119,9 +119,8 @@ class KeptKernels:
         """Kernels (m, n − begin) of the rows `indices` with all from one on, less a number."""
         if self.centered is None:
             return self.support.kernels(self.Z[indices])[:, begin:] - less
-        return self.support.function.by_products(
-            self.centered[indices], self.centered[begin:], less
-        )
+        X, Z = self.centered[indices], self.centered[begin:]
+        return self.support.function.by_products(X, Z, less)
 
     def read(self, coefs, indices, places=NO_INTS):
         """Σ_i coefs_i k(x_i, x), (m, c), of rows at some places; their kernels with others, (m, q).

@@ -18,17 +18,11 @@ from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators._auto import draw_seeds
+from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._budget import members_in_time, select_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import (
-    ROWS_AT_ONCE,
-    Member,
-    Stage,
-    StandardRows,
-    Training,
-    draw_folds_of_rows,
-)
+from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.extend._types import Features, Floats, Given, Outputs
@@ -50,8 +44,9 @@ class Mixed(NamedTuple):
         """Σ_e a_e θ_e(x) + b of every row, some at a time if rows are checked ones."""
         if self.rows.scale is None:
             return self._chunk(X)
-        starts = range(0, max(X.shape[0], 1), ROWS_AT_ONCE)
-        return np.concatenate([self._chunk(X[start : start + ROWS_AT_ONCE]) for start in starts])
+        size = _training.ROWS_AT_ONCE
+        starts = range(0, max(X.shape[0], 1), size)
+        return np.concatenate([self._chunk(X[start : start + size]) for start in starts])
 
     def _chunk(self, X):
         pairs, rows = zip(self.weights, self.members, strict=True), self.rows.of(X)
@@ -190,7 +185,8 @@ class Mixture(BaseEstimator):
         if self._is_auto() and n > KernelRidge.most_exact * landmarks:
             reserved = min(landmarks / n, 0.5)
         rows = training.rows.unchanged, training.V, training.weight, packed
-        parts, units, share = draw_folds_of_rows(*rows, self.random_state_, reserved, groups)
+        folds = _training.draw_folds_of_rows(*rows, self.random_state_, reserved, groups)
+        parts, units, share = folds
         training = training._replace(parts=parts, units=units, effective_share=share)
         if reserved == 0.0 or not training.folds:
             return training

@@ -10,13 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from skstructured.estimators.kernel import _values
-from skstructured.estimators.mixture._training import (
-    N_FOLDS,
-    ROWS_AT_ONCE,
-    Member,
-    StandardRows,
-    Training,
-)
+from skstructured.estimators.mixture import _training
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
 #: What is added to k(x, x) of landmarks, in units of its mean.
@@ -149,7 +144,7 @@ class KernelRidge(Member):
         if n <= self.most_exact * self.n_landmarks:
             return n * n * (n + kernel_work) + setup
         m = self.n_landmarks  # all folds share kernels and products
-        return n * m * (m + kernel_work) / (N_FOLDS + 1) + 1.5 * m**3 + setup
+        return n * m * (m + kernel_work) / (_training.N_FOLDS + 1) + 1.5 * m**3 + setup
 
     def smaller(self, size: float) -> "KernelRidge":
         return KernelRidge(self.name, max(1, int(size * self.n_landmarks)), self.seed)
@@ -201,8 +196,9 @@ class KernelRidge(Member):
         V = np.column_stack([np.ones(len(training.V)), training.V])
         indices, m = np.flatnonzero(training.parts == fold_id), len(kernel.Z)
         A, B = np.zeros((m, m)), np.zeros((m, V.shape[1]))
-        for start in range(0, len(indices), ROWS_AT_ONCE):
-            chunk = indices[start : start + ROWS_AT_ONCE]
+        size = _training.ROWS_AT_ONCE
+        for start in range(0, len(indices), size):
+            chunk = indices[start : start + size]
             root = np.sqrt(training.weight[chunk])[:, None]
             K = root * kernel(training.rows.chunk(chunk))
             A += K.T @ K

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._fitting import ALPHA_STRENGTHS, Path
+from skstructured.estimators.crf._fitting import ALPHA_STRENGTHS, best_alpha
 
 
 def rows(n, seed=0, K=3):
@@ -61,7 +61,7 @@ def test_losses_are_those_of_fits_to_the_others(space, n):
     ],
 )
 def test_of_those_alike_the_largest(losses, best):
-    assert Path(np.array([3.0, 2.0, 1.0]), np.array(losses)).best == best
+    assert best_alpha(np.column_stack([[3.0, 2.0, 1.0], losses])) == best
 
 
 @pytest.mark.parametrize("warm_start", [False, True])

@@ -224,7 +224,7 @@ class TestRidge:
     @pytest.mark.parametrize("name", ["rbf", "laplacian"])
     @pytest.mark.parametrize("case", ["all", "some", "heavy"])
     def test_leaves_out_each_part_in_the_span_of_landmarks(self, name, case, rng, monkeypatch):
-        monkeypatch.setattr(_ridge, "ROWS_AT_ONCE", 4)
+        monkeypatch.setattr(_training, "ROWS_AT_ONCE", 4)
         kind, y = SPACES["multiclass"]
         heavy = np.where((np.arange(30) < 3) & (case == "heavy"), 1e6, 1.0)
         training, _ = training_of(X, y, kind, heavy * weighted(rng))
