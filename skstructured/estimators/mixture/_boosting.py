@@ -7,13 +7,8 @@ import numpy as np
 
 from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
 from skstructured.estimators.boosting._trees import TreeGrower
-from skstructured.estimators.mixture._training import (
-    MOST_HELD_OUT,
-    Member,
-    Stage,
-    StandardRows,
-    Training,
-)
+from skstructured.estimators.mixture import _training
+from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
 from skstructured.extend._types import Array, Floats
 
 
@@ -37,7 +32,7 @@ class BoostedTrees(Member):
         self.loss, self.seed, self.n_jobs, self.size = loss, seed, n_jobs, size
 
     def work(self, n: int) -> float:
-        return self.size * (n + TreeGrower.few_rows) * (2 if n > 2 * MOST_HELD_OUT else 5)
+        return self.size * (n + TreeGrower.few_rows) * (2 if n > 2 * _training.MOST_HELD_OUT else 5)
 
     def smaller(self, size: float) -> "BoostedTrees":
         return BoostedTrees(self.loss, self.seed, self.n_jobs, self.size * size)
@@ -46,7 +41,7 @@ class BoostedTrees(Member):
         (n, p), dim = training.rows.unchanged.shape, training.dim
         task = BoostingTask(training.truths, training.weight, self.loss, dim)
         folds = training.parts
-        if n > 2 * MOST_HELD_OUT:
+        if n > 2 * _training.MOST_HELD_OUT:
             folds = np.where(folds >= 0, folds % 2, -1)
         options, limit = self.many_rows_options, self.many_rows_limit
         if n <= TreeGrower.few_rows:

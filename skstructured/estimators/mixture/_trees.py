@@ -10,14 +10,8 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks, ColumnUnits
-from skstructured.estimators.mixture._training import (
-    MOST_HELD_OUT,
-    N_FOLDS,
-    Member,
-    Stage,
-    StandardRows,
-    Training,
-)
+from skstructured.estimators.mixture import _training
+from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
 from skstructured.extend._types import Floats
 
 
@@ -75,12 +69,14 @@ class VertexTrees(Member):
             self.forest = forest._replace(thresholds=thresholds)
 
     def work(self, n: int) -> float:
-        n_groups = N_FOLDS * (2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1)
+        n_groups = _training.N_FOLDS * (
+            2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1
+        )
         return n_groups * self.n_trees * (n * math.log(n) + self.setup_work)
 
     def _learns_all(self, n):
         """Whether other trees predict too, which learn all of n rows."""
-        return self.few_rows < n <= 2 * MOST_HELD_OUT
+        return self.few_rows < n <= 2 * _training.MOST_HELD_OUT
 
     def smaller(self, size: float) -> "VertexTrees":
         twin = copy(self)
@@ -92,8 +88,7 @@ class VertexTrees(Member):
         share = self.share_of_range
         units = ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, share)
         learned = units.transform(rows), V if training.dim > 1 else V[:, 0], training.weight
-        means = np.empty(V.shape)
-        forests = []
+        means, n_folds, forests = np.empty(V.shape), _training.N_FOLDS, []
         for fold_id in training.folds:
             others, is_held_out = np.flatnonzero(fold_ids != fold_id), fold_ids == fold_id
             forests.append(self._fitted(fold_id, units, *(array[others] for array in learned)))
@@ -102,10 +97,10 @@ class VertexTrees(Member):
             self.stretches = [stretch_of(forest) for forest in forests]
         else:
             reserved = (array[training.reserved] for array in learned)
-            forest = self._fitted(2 * N_FOLDS, units, *reserved)
-            self.stretches = [stretch_of(forest)] * N_FOLDS
+            forest = self._fitted(2 * n_folds, units, *reserved)
+            self.stretches = [stretch_of(forest)] * n_folds
         if self._learns_all(len(V)) or not forests:
-            forests = [self._fitted(N_FOLDS + k, units, *learned) for k in range(N_FOLDS)]
+            forests = [self._fitted(n_folds + k, units, *learned) for k in range(n_folds)]
             self.stretches = self.stretches or [stretch_of(forest) for forest in forests]
         self.forest = Forest.joined(forests)
         return self.loss.link(means[training.judged])

@@ -14,7 +14,7 @@ import skstructured as sk
 from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.boosting._additive import AdditiveModel
 from skstructured.estimators.boosting._trees import TreeGrower
-from skstructured.estimators.mixture import _boosting, _trees
+from skstructured.estimators.mixture import _boosting, _training
 from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._training import StandardRows
 from skstructured.estimators.mixture._trees import VertexTrees
@@ -39,9 +39,9 @@ class TestBoostedTrees:
     @pytest.mark.parametrize("space", SPACES)
     @pytest.mark.parametrize("most", [14, 15])
     def test_honest_scores_are_those_of_models_without_the_part(self, space, most, monkeypatch):
-        monkeypatch.setattr(_boosting, "MOST_HELD_OUT", most)
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(np.random.RandomState(0)))
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         member = BoostedTrees(loss, 7, None)
         honest = member.fit(task_of(training))
         n_models = 2 if most == 14 else 5
@@ -74,7 +74,7 @@ class TestBoostedTrees:
         assert member._options(OPTIONS, 3).max_iter == 5 and half._options(OPTIONS, 3).max_iter == 1
         wide = 64 * 10
         assert member._options(OPTIONS, wide).max_features == pytest.approx(0.1)
-        most = 2 * _boosting.MOST_HELD_OUT
+        most = 2 * _training.MOST_HELD_OUT
         n = np.array([100, 1000, most])
         assert np.all(np.diff([member.work(each) for each in n]) > 0.0)
         assert member.work(most + 1) < member.work(most)
@@ -133,7 +133,7 @@ class TestVertexTreesOnRanks:
     @pytest.mark.parametrize(("few", "most", "n_fitted"), [(30, 15, 5), (29, 15, 10), (29, 14, 5)])
     def test_of_all_rows_are_of_some_numbers_of_rows(self, few, most, n_fitted, monkeypatch):
         monkeypatch.setattr(VertexTrees, "few_rows", few)
-        monkeypatch.setattr(_trees, "MOST_HELD_OUT", most)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
         trees, fitted = VertexTrees(loss, None, 0, None), []
         fit = trees._fitted
@@ -217,7 +217,7 @@ class TestMixtures:
 
     def test_many_rows_have_two_models(self, monkeypatch):
         monkeypatch.setattr(BoostedTrees, "many_rows_options", OPTIONS._replace(max_iter=2))
-        monkeypatch.setattr(_boosting, "MOST_HELD_OUT", 100)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", 100)
         monkeypatch.setattr(TreeGrower, "few_rows", 100)
         rng = np.random.RandomState(0)
         rows, y = rng.randn(300, 3), rng.randint(3, size=300)
