@@ -180,13 +180,12 @@ class KernelModel(Model):
         self.state.Theta, self.state.by_feature = expansion.Theta, True
         rounds, constants = rounds_of(taken[1], V, weight), (self.params, self.options)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
-        stopped = self._learn_at_once(
-            lambda state: [
-                kernels.call_of(taken[0], rounds, state, constants, results),
-                expansion.keeping(len(block), state.Theta),
-                counted.commit,
-            ]
-        )
+
+        def calls(state):
+            loop = kernels.call_of(taken[0], rounds, state, constants, results)
+            return [loop, expansion.keeping(len(block), state.Theta), counted.commit]
+
+        stopped = self._learn_at_once(calls)
         if stopped >= 0:
             at_once(expansion.keeping(stopped - len(block), expansion.Theta), counted.undo)
             if self.given is None:

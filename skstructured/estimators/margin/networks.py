@@ -207,9 +207,8 @@ class DualLearner(MarginLearner):
         if self.line_search:
             is_best = self.solver == "auto" and mirror is None
             rule = StepRule.BEST if is_best else StepRule.SEARCH
-        counted = inputs.share[blocks.counted]
-        even = bool(np.ptp(counted) <= 1e-12)
-        self._sizes = len(counted), even, *outputs.reach(inputs, blocks.counted)
+        share, reach = inputs.share[blocks.counted], outputs.reach(inputs, blocks.counted)
+        self._sizes = len(share), bool(np.ptp(share) <= 1e-12), *reach
         rng = check_random_state(self.random_state)
         ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
         args = rule, self.max_iter, self.tol, rng, self.verbose

@@ -77,10 +77,9 @@ def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: fl
     while len(expected) > 1 and sum(expected.values()) > left:
         del expected[max(expected, key=expected.__getitem__)]
     if is_verbose(mixture):
-        absent = [name for name, _ in members if name not in expected]
+        absent = ", ".join(name for name, _ in members if name not in expected) or "none"
         print(
-            f"{type(mixture).__name__}: for max_seconds members have "
-            f"{size:.0%} of their size, {', '.join(absent) or 'none'} left out, "
-            f"{sum(expected.values()):.1f} s expected"
+            f"{type(mixture).__name__}: for max_seconds members have {size:.0%} of their size, "
+            f"{absent} left out, {sum(expected.values()):.1f} s expected"
         )
     return [pair for pair in planned if pair[0] in expected]

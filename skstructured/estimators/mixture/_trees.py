@@ -69,10 +69,9 @@ class VertexTrees(Member):
             self.forest = forest._replace(thresholds=thresholds)
 
     def work(self, n: int) -> float:
-        n_groups = _training.N_FOLDS * (
-            2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1
-        )
-        return n_groups * self.n_trees * (n * math.log(n) + self.setup_work)
+        factor = 2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1
+        n_trees = factor * _training.N_FOLDS * self.n_trees
+        return n_trees * (n * math.log(n) + self.setup_work)
 
     def _learns_all(self, n):
         """Whether other trees predict too, which learn all of n rows."""

@@ -133,8 +133,8 @@ class TestVertexTreesOnRanks:
     @pytest.mark.parametrize(("few", "most", "n_fitted"), [(30, 15, 5), (29, 15, 10), (29, 14, 5)])
     def test_of_all_rows_are_of_some_numbers_of_rows(self, few, most, n_fitted, monkeypatch):
         monkeypatch.setattr(VertexTrees, "few_rows", few)
-        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         trees, fitted = VertexTrees(loss, None, 0, None), []
         fit = trees._fitted
         trees._fitted = lambda *given: fitted.append(given) or fit(*given)
