@@ -187,14 +187,13 @@ class LossMinimizer(Member):
         a mixture weighs them.
         """
         judged, lowest = np.flatnonzero(fold_ids >= 0), math.inf
+        V, weight = V[judged], weight[judged]
         W, self.penalty = np.zeros(objective.shape), self.default_penalty
         best = W
         for penalty in self.penalties if len(judged) else [self.penalty]:
             W = objective.minimize(penalty, W)
             honest = objective.scores(W)[judged, fold_ids[judged]]
-            loss = min(
-                weight[judged] @ self.loss.objective(a * honest, V[judged])[0] for a in multiples
-            )
+            loss = min(weight @ self.loss.objective(a * honest, V)[0] for a in multiples)
             if loss >= lowest:
                 break
             lowest, best, self.penalty = loss, W, penalty

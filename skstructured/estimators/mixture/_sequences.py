@@ -1,6 +1,5 @@
 """Sequences: a mixture scores each position alone, and a chain learns from its honest scores."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,10 +26,7 @@ def position_windows(X: Ragged) -> Floats:
 
 
 #: What a mixture learns of each position, by name.
-SEQUENCE_VIEWS: dict[str, Callable[[Ragged], Floats]] = {
-    "rows": position_rows,
-    "windows": position_windows,
-}
+SEQUENCE_VIEWS = {"rows": position_rows, "windows": position_windows}
 
 
 class RowChain(NamedTuple):
