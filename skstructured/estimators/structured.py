@@ -235,8 +235,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
             counted, fold_ids = weight > 0.0, np.full(len(weight), -1)
             counted_units = np.unique(units[counted], return_inverse=True)[1]
             fold_ids[counted] = _training.draw_folds(counted_units, self.random_state_)
-            batch = rows, packed, weight, fold_ids
-            chains = [self._of_view(view, *batch) for view in SEQUENCE_VIEWS]
+            chains = [self._of_view(v, rows, packed, weight, fold_ids) for v in SEQUENCE_VIEWS]
         best = self._chain = min(chains, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
         self.estimators_ = list(self.named_estimators_.values())

@@ -63,8 +63,8 @@ class TreeGrower:
             max_leaf_nodes=self.max_leaf_nodes, min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features, random_state=rng,
         )  # fmt: skip
-        tree.fit(self.ranks[rows], targets, weight)  # without its check it knows no missing values
-        tree = tree.tree_
+        # without its check it knows no missing values
+        tree = tree.fit(self.ranks[rows], targets, weight).tree_
         leaves = np.cumsum(tree.feature < 0) - 1
         nodes = nodes_of(tree, ~np.arange(tree.n_leaves), 0)
         importances = tree.compute_feature_importances(normalize=False)

@@ -184,9 +184,8 @@ class Mixture(BaseEstimator):
         n, landmarks, reserved = len(training.V), self._landmarks(), 0.0
         if self._is_auto() and n > KernelRidge.most_exact * landmarks:
             reserved = min(landmarks / n, 0.5)
-        rows = training.rows.unchanged, training.V, training.weight, packed
-        folds = _training.draw_folds_of_rows(*rows, self.random_state_, reserved, groups)
-        parts, units, share = folds
+        rows = training.rows.unchanged, training.V, training.weight, packed, self.random_state_
+        parts, units, share = _training.draw_folds_of_rows(*rows, reserved, groups)
         training = training._replace(parts=parts, units=units, effective_share=share)
         if reserved == 0.0 or not training.folds:
             return training
@@ -214,7 +213,9 @@ class Mixture(BaseEstimator):
         """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
-        members = [(name, self._as_member(learner)) for name, learner in pairs]
+        members = [
+            (n, m if isinstance(m, Member) else self.member_of(m, self.loss_)) for n, m in pairs
+        ]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
         names = [name for name in self._kernels if name not in dict(members)]
@@ -224,9 +225,6 @@ class Mixture(BaseEstimator):
         if not issparse(X) and not getattr(self.loss_, "calls_python", False):
             members.append(("boosting", BoostedTrees(self.loss_, last, self.n_jobs)))
         return [*members, ("trees", self._trees(last))]
-
-    def _as_member(self, learner):
-        return learner if isinstance(learner, Member) else self.member_of(learner, self.loss_)
 
     def _given(self):
         members = self.estimators

@@ -218,9 +218,8 @@ class KernelRidge(Member):
             total = 0.0
             for ridge, K, R, weight in tests:
                 precision = np.float32 if ridge.P is None else np.float64
-                total += weight @ np.sum(
-                    (K @ ridge.coefs(self.penalties[place], precision) - R) ** 2, 1
-                )
+                coefs = ridge.coefs(self.penalties[place], precision)
+                total += weight @ np.sum((K @ coefs - R) ** 2, 1)
             return np.nan_to_num(total, nan=np.inf)
 
         if not tests:
