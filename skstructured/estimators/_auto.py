@@ -45,12 +45,11 @@ def resolve_loss_and_optimizer(learner, space, columns, mixes=True, most_weights
     "auto" is a mixture, unless it `mixes` none, and for too many weights: each expert has as many.
     """
     given_decoder(learner)
-    requested_loss, optimizer = learner.loss, learner.optimizer
-    if fenchel_young_of(requested_loss) is None:
-        loss = resolve_surrogate(requested_loss, space)
+    template, optimizer = fenchel_young_of(learner.loss), learner.optimizer
+    if template is None:
+        loss = resolve_surrogate(learner.loss, space)
     else:
-        terms = fenchel_young_of(requested_loss).terms(space, learner.regularizer)
-        loss = fenchel_young_over(space, *terms)
+        loss = fenchel_young_over(space, *template.terms(space, learner.regularizer))
     if is_auto(optimizer):
         is_cheap = space.dim_ * (columns + 1) <= most_weights and not learner._many_passes
         optimizer = "mixture" if is_cheap and mixes else "parameter_free"

@@ -29,15 +29,15 @@ as_oracle = function_at(VERTEX_ORACLE)
 
 def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
-    return kernel_over(_vertex_of, ORACLE=oracle)
+    return kernel_over(_vertex_of, USER_ORACLE=oracle)
 
 
 #: What copies of `_vertex_of` have.
-ORACLE: Any = None
+USER_ORACLE: Any = None
 
 
 def _vertex_of(k, theta, vertex):
-    ORACLE(theta, vertex)
+    USER_ORACLE(theta, vertex)
 
 
 @kernel

@@ -32,8 +32,8 @@ class StepRule(IntEnum):
 #: block(A, v, ell, q, mu, out) writes the best mean into out. For q = 0 it is an oracle, and
 #: returns H there, of games an upper bound that it attains but for rounding. `A` is the cost matrix
 #: (k, k), or (1, 1) with the cost of a label or item.
-BLOCK_SOLVER = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VECTOR, VECTOR))
-as_block = function_at(BLOCK_SOLVER)
+BLOCK_SIGNATURE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VECTOR, VECTOR))
+as_block = function_at(BLOCK_SIGNATURE)
 
 
 @kernel
@@ -366,7 +366,7 @@ def move(solver, rule, fixed, costs, v, ell, q, mu, out):
     return shrink(gamma, out)
 
 
-@kernel(function_type=BLOCK_SOLVER)
+@kernel(function_type=BLOCK_SIGNATURE)
 def row_pass(solver, learned, squares, order, fixed, rule, costs, steps, mu):
     """One pass over the blocks in `order`; `squares` are k(x, x), `steps` shares over α."""
     C, codes = costs[2], costs[3]
@@ -381,7 +381,7 @@ def row_pass(solver, learned, squares, order, fixed, rule, costs, steps, mu):
             follow_row(learned, i, out, steps[i])
 
 
-@kernel(function_type=BLOCK_SOLVER)
+@kernel(function_type=BLOCK_SIGNATURE)
 def upper_bounds(solver, costs, V, mu, bounds, reached):
     """Upper bounds on max H of every row, and H at its μ."""
     kind, A, C, codes = costs

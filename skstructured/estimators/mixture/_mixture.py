@@ -213,9 +213,7 @@ class Mixture(BaseEstimator):
         """Pairs of a name and a `Member`; trees last."""
         auto = self._is_auto()
         pairs = self._learners(X) if auto else self._given()
-        members = [
-            (n, m if isinstance(m, Member) else self.member_of(m, self.loss_)) for n, m in pairs
-        ]
+        members = [(name, self._as_member(learner)) for name, learner in pairs]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
         names = [name for name in self._kernels if name not in dict(members)]
@@ -225,6 +223,9 @@ class Mixture(BaseEstimator):
         if not issparse(X) and not getattr(self.loss_, "calls_python", False):
             members.append(("boosting", BoostedTrees(self.loss_, last, self.n_jobs)))
         return [*members, ("trees", self._trees(last))]
+
+    def _as_member(self, learner):
+        return learner if isinstance(learner, Member) else self.member_of(learner, self.loss_)
 
     def _given(self):
         members = self.estimators

@@ -83,15 +83,14 @@ class VertexTrees(Member):
         return twin
 
     def fit(self, training: Training) -> Floats:
-        rows, V, fold_ids = training.rows.unchanged, training.V, training.parts
-        share = self.share_of_range
-        units = ColumnUnits.of(rows) if issparse(rows) else ColumnRanks.of(rows, share)
-        learned = units.transform(rows), V if training.dim > 1 else V[:, 0], training.weight
+        X, V, fold_ids = training.rows.unchanged, training.V, training.parts
+        units = ColumnUnits.of(X) if issparse(X) else ColumnRanks.of(X, self.share_of_range)
+        learned = units.transform(X), V if training.dim > 1 else V[:, 0], training.weight
         means, n_folds, forests = np.empty(V.shape), _training.N_FOLDS, []
         for fold_id in training.folds:
             others, is_held_out = np.flatnonzero(fold_ids != fold_id), fold_ids == fold_id
             forests.append(self._fitted(fold_id, units, *(array[others] for array in learned)))
-            means[is_held_out] = self._means(forests[-1], rows[is_held_out])
+            means[is_held_out] = self._means(forests[-1], X[is_held_out])
         if training.reserved is None:
             self.stretches = [stretch_of(forest) for forest in forests]
         else:
