@@ -271,11 +271,10 @@ class ClassOutputs(RowOutputs):
         default = steps if isinstance(space, spaces.OrdinalChain) else np.minimum(steps, 1.0)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
-        if (first * np.minimum(steps, 1.0) == self.A).all():
-            self.max_min = BlockKind.ZERO_ONE
-        else:
-            is_ordinal = (first * steps == self.A).all()
-            self.max_min = BlockKind.ORDINAL if is_ordinal else BlockKind.GAME
+        is_zero_one = (first * np.minimum(steps, 1.0) == self.A).all()
+        is_ordinal = (first * steps == self.A).all()
+        kind = BlockKind.ORDINAL if is_ordinal else BlockKind.GAME
+        self.max_min = int(BlockKind.ZERO_ONE if is_zero_one else kind)
 
     def unit(self, packed, share):
         """The least cost there is."""
