@@ -273,7 +273,7 @@ class Mixture(BaseEstimator):
         began, judged = perf_counter(), training.judged
         honest, score, theta = member.fit(training), np.nan, None
         if honest is not None and len(judged) > 0:
-            a, b = self._least(honest[None], training, slice(None), max_iter=10)
+            a, b = self._least(honest[None], training, slice(None), 10)
             theta = a * honest + b
             score = self._judge(theta, packed[judged], training.weight[judged])
         seconds = self._seconds[name] = perf_counter() - began
