@@ -240,7 +240,7 @@ def intercept_of(learner, auto):
 
 
 class KernelFunction(NamedTuple):
-    """A kernel k(x, z) of a `KernelKind`; numbers (4,) are γ, coef0, degree, and what is added."""
+    """A kernel k(x, z) of a `KernelKind`; numbers (4,) are γ, coef0, degree, and the constant."""
 
     kind: int
     numbers: np.ndarray

@@ -5,8 +5,8 @@ Points are vectors. Of rows they are means of vertices, and the oracle of the sp
 label sequence has the indicators (M, k) of its positions and the counts (k, k) of its steps, one
 after the other, and Viterbi's algorithm finds one. `k` is 0 of rows.
 
-All is compiled for compiled oracles. For others these functions run in Python, and what they call
-is compiled.
+All is compiled for compiled oracles. For others these functions run in Python, and only those that
+they call are compiled.
 """
 
 from typing import Any

@@ -49,7 +49,7 @@ class MarginLearner(BatchPredictor):
             self._warn_of_gap(type(self).__name__, "passes", "Increase max_iter, alpha or tol.")
 
     def _path(self, outputs, packed, inputs):
-        """Target losses on a fifth of the rows of 10 values of α, or until three are no better."""
+        """Target losses on a fifth of the rows, of ten α and more until three are not better."""
         rng = check_random_state(self.random_state)
         order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
         cut = max(int(0.8 * len(order)), 1)

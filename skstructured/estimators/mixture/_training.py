@@ -56,7 +56,7 @@ class Training(NamedTuple):
     Attributes
     ----------
     V, truths : ndarray of shape (n, dim), (n, ...)
-        Vertices of outputs, and what the loss compares scores with.
+        Vertices of outputs, and the truths of the loss.
     sample_weight : ndarray of shape (n,) or None
         The weights for estimators; None if all are 1.
     parts : ndarray of shape (n,)
