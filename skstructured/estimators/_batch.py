@@ -1,57 +1,36 @@
 """Estimators that learn all rows, or all sequences, at once: reading, kernels, weights, scores."""
 
+import warnings
 from typing import NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base import validation
 from skstructured._base.plugins import check_dimension
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import (
-    check_bool,
-    check_integer,
-    check_missing,
-    check_size,
-    check_standardize,
-    check_weights,
-)
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import check_batch, read_batch, reader_of
 from skstructured._learners.weights import linear_scores
-from skstructured.estimators.kernel._values import (
-    PairwiseKernel,
-    check_cache_size,
-    check_kernel,
-    inverse_variance,
-    is_precomputed,
-)
+from skstructured.estimators.kernel import _values
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import resolve_space
 from skstructured.spaces.sequence import Chains
 
-#: Attributes of a fit that not every fit sets.
-SOMETIMES = (
-    "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
-    "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
-)  # fmt: skip
-
-#: `degree` and `coef0` of estimators without these parameters, as in scikit-learn.
-DEGREE, COEF0 = 3, 1.0
-
-
 #: MiB that matrices may take of estimators without the parameter `cache_size`.
-CACHE_SIZE = 4096
+DEFAULT_CACHE_SIZE = 4096
 
 
 def check_memory(what, numbers, cache_size=None):
-    """A ValueError if so many numbers take more than `cache_size` MiB, or than `CACHE_SIZE`."""
+    """A ValueError if so many numbers take more than `cache_size` MiB."""
     advice = "use fewer rows" if cache_size is None else "raise it, use fewer rows"
-    cache_size = CACHE_SIZE if cache_size is None else cache_size
+    cache_size = DEFAULT_CACHE_SIZE if cache_size is None else cache_size
     size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
@@ -60,19 +39,18 @@ def check_memory(what, numbers, cache_size=None):
         )
 
 
-def check_run(learner):
-    """A ValueError for a bad parameter of an iterative fit."""
-    check_integer("max_iter", learner.max_iter)
-    check_bool("warm_start", learner.warm_start)
-    is_verbose(learner)
-
-
 class BatchPredictor(BaseEstimator):
     """Base of estimators that learn in batch: what `fit` reads, and the scores of new rows.
 
-    Needs `_learn(batch, share, before)`, which learns checked rows without missing values, of
-    shares that sum to 1, and sets the attributes of a fit.
+    Needs `_learn(batch, share, initial_state)`, which learns checked rows without missing values,
+    of shares that sum to 1, and sets the attributes of a fit.
     """
+
+    #: Attributes that not every fit sets.
+    _optional = (
+        "coef_", "intercept_", "start_", "end_", "transitions_", "transition_coef_", "dual_coef_",
+        "support_", "classes_", "alpha_losses_", "alpha_path_", "oracle_gaps_", "_kept", "_kernel",
+    )  # fmt: skip
 
     #: Names that `alpha` may be.
     _rules: tuple[str, ...] = ()
@@ -111,16 +89,29 @@ class BatchPredictor(BaseEstimator):
         return self
 
     def _check_parameters(self):
-        check_missing(self)
-        check_standardize(self)
+        validation.check_missing(self)
+        validation.check_standardize(self)
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
-            check_size("alpha", self.alpha)
-        check_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
-        check_cache_size(getattr(self, "cache_size", CACHE_SIZE))
-        check_bool("fit_intercept", self.fit_intercept)
+            validation.check_size("alpha", self.alpha)
+        _values.check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
+        _values.check_cache_size(getattr(self, "cache_size", DEFAULT_CACHE_SIZE))
+        validation.check_bool("fit_intercept", self.fit_intercept)
+
+    def _check_run(self):
+        """A ValueError for a bad parameter of an iterative fit."""
+        validation.check_integer("max_iter", self.max_iter)
+        validation.check_bool("warm_start", self.warm_start)
+        is_verbose(self)
+
+    def _warn_of_gap(self, solver, steps, advice):
+        message = (
+            f"{solver} stopped after {self.n_iter_} {steps} with a duality gap of "
+            f"{self.duality_gap_:.3g}, above tol={self.tol:g}. {advice}"
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _shape_of_kernel(self):
-        return getattr(self, "degree", DEGREE), getattr(self, "coef0", COEF0)
+        return getattr(self, "degree", 3), getattr(self, "coef0", 1.0)
 
     def _fit(self, X, y, sample_weight):
         batch = self._read(X, reset=True)
@@ -128,10 +119,10 @@ class BatchPredictor(BaseEstimator):
         space = self._fitted_space(y)
         packed = space.pack(y)
         batch.check_lengths(packed)
-        weight = check_weights(sample_weight, packed, len(packed))
+        weight = validation.check_weights(sample_weight, packed, len(packed))
         share = weight / weight.sum()
-        initial_state = self._fitted_before(space)
-        for name in SOMETIMES:
+        initial_state = self._initial_state(space)
+        for name in self._optional:
             vars(self).pop(name, None)
         self.space_ = space
         if hasattr(space, "classes_"):
@@ -143,12 +134,12 @@ class BatchPredictor(BaseEstimator):
     def _fitted_space(self, y):
         return check_dimension(clone(resolve_space(self.space)).fit(y))
 
-    def _fitted_before(self, space):
+    def _initial_state(self, space):
         """What a warm start begins with; None without one."""
         return None
 
     def _read(self, X, reset=False):
-        if is_precomputed(self.kernel):
+        if validation.is_precomputed(self.kernel):
             reader_of(self, reset).require_rows(
                 "kernel='precomputed' is only supported for rows. For sequences give the name of a "
                 "kernel, or a callable."
@@ -158,14 +149,14 @@ class BatchPredictor(BaseEstimator):
     def _check_rows(self, batch, fresh=False):
         """Rows that are not finite, gaps aside, or out of range: a ValueError; kernels too."""
         check_batch(self, batch, fresh)
-        if is_precomputed(self.kernel):
+        if validation.is_precomputed(self.kernel):
             assert_all_finite(batch.rows.data, input_name="X")
 
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _scale_for(self, X, weight, centered):
-        if not self.standardize or is_precomputed(self.kernel):
+        if not self.standardize or validation.is_precomputed(self.kernel):
             return FeatureScale()
         columns = None
         if self.standardize != "moments":
@@ -174,10 +165,10 @@ class BatchPredictor(BaseEstimator):
 
     def _kernel_for(self, Z, weight):
         """The kernel of rows on one scale."""
-        gamma = inverse_variance(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
-        return PairwiseKernel(
-            self.kernel, gamma, *self._shape_of_kernel(), float(self.fit_intercept)
-        )
+        is_scale = self.gamma in (None, "scale")
+        gamma = _values.inverse_variance(Z, weight) if is_scale else float(self.gamma)
+        settings = gamma, *self._shape_of_kernel(), float(self.fit_intercept)
+        return _values.PairwiseKernel(self.kernel, *settings)
 
     def _scores(self, X):
         """Scores (n, dim) of new rows, or `Chains` of sequences."""
@@ -205,17 +196,10 @@ def spread(values, offsets):
     return values if offsets is None else np.repeat(values, np.diff(offsets))
 
 
-class Found(NamedTuple):
-    """The result of a fit by kernels or features.
+class DualFit(NamedTuple):
+    """Coefficients (N, dim) of rows or positions; weights, for the linear kernel.
 
-    Attributes
-    ----------
-    dual : ndarray of shape (N, dim)
-        Coefficients of rows or positions.
-    W : ndarray of shape (p + intercept, dim) or None
-        Weights, for the linear kernel.
-    edges : tuple or None
-        Of sequences: the weights of first and last labels (2, k), and of steps (k, k).
+    `edges` are the weights of first and last labels (2, k), and of steps (k, k), of sequences.
     """
 
     dual: np.ndarray
@@ -224,10 +208,9 @@ class Found(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
+    """Rows Z (N, p), their kernels K (N, N) if not linear, and the shares (n,) of outputs.
 
-    `offsets` (n + 1,) are those of sequences, None if each row is one output; `share` (n,) are the
-    weights of outputs, of sum 1.
+    `offsets` (n + 1,) are those of sequences, None if each row is an output.
     """
 
     Z: object
@@ -250,7 +233,7 @@ class Inputs(NamedTuple):
         squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
         return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
 
-    def part(self, indices):
+    def subset(self, indices):
         """The inputs of some outputs."""
         rows, share = self.rows(indices), self.share[indices]
         K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])

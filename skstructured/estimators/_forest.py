@@ -8,25 +8,12 @@ from scipy.sparse import issparse
 
 from skstructured.extend._types import Array, Floats, Ints
 
-#: Numbers of means that are added at once.
-BLOCK = 1 << 12
-
 
 class Forest(NamedTuple):
-    """Trees of vertices. Negative places are leaves: ~k has the k-th mean, and many can share it.
+    """Trees of vertices: `roots` are places of nodes, and ~k is the leaf of the k-th of `means`.
 
-    Attributes
-    ----------
-    roots : ndarray of shape (n_trees,)
-        Place of each tree's first node.
-    nodes : ndarray of shape (n_nodes, 3)
-        Feature j of the node, or ~j if missing values go left; places of its left and right child.
-    thresholds : ndarray of shape (n_nodes,)
-        Rows go right if the feature is above it.
-    means : ndarray of shape (n_means, dim)
-        Mean vertices of leaves, all different.
-    feature_importances_ : ndarray of shape (p,)
-        Those of scikit-learn.
+    Nodes (n_nodes, 3) have a feature j, or ~j if missing values go left, and the places of their
+    left and right child. Rows go right if the feature is above the threshold. Means differ.
     """
 
     roots: Array
@@ -50,18 +37,14 @@ class Forest(NamedTuple):
     @classmethod
     def joined(cls, forests: Sequence[Self]) -> Self:
         """All trees of one forest or more, in order; importances are added."""
-        n_nodes = np.cumsum([0, *(len(forest.nodes) for forest in forests)])
-        n_means = np.cumsum([0, *(len(forest.means) for forest in forests)])
-        nodes = np.concatenate([forest.nodes for forest in forests])
-        placements = [*zip(forests, n_nodes, n_means, strict=False)]
-        nodes[:, 1:] = np.concatenate([moved(f.nodes[:, 1:], *starts) for f, *starts in placements])
-        return cls(
-            np.concatenate([moved(f.roots, *starts) for f, *starts in placements]),
-            nodes,
-            np.concatenate([forest.thresholds for forest in forests]),
-            np.concatenate([forest.means for forest in forests]),
-            np.sum([forest.feature_importances_ for forest in forests], axis=0),
-        )
+        roots, nodes, thresholds, means, importances = map(list, zip(*forests, strict=True))
+        n_nodes, n_means = np.cumsum([*map(len, nodes)]), np.cumsum([*map(len, means)])
+        starts = [(0, 0), *zip(n_nodes[:-1], n_means[:-1], strict=True)]
+        joined_nodes = np.concatenate(nodes)
+        joined_nodes[:, 1:] = np.concatenate([*map(moved, [a[:, 1:] for a in nodes], starts)])
+        joined_roots = np.concatenate([*map(moved, roots, starts)])
+        arrays = joined_nodes, np.concatenate(thresholds), np.concatenate(means)
+        return cls(joined_roots, *arrays, np.sum(importances, axis=0))
 
     @property
     def columns(self) -> Ints:
@@ -70,21 +53,20 @@ class Forest(NamedTuple):
 
     def predictions(self, X: Any) -> Iterator[Array]:
         """Means (n, dim) of each tree for rows."""
-        X = X.toarray() if issparse(X) else X
         return (self.means[places] for places in leaves_of(X, *self[:3]))
 
     def total(self, X: Any) -> Floats:
         """Sums (n, dim) of the means of all trees; of many trees at a time for few rows."""
-        X = X.toarray() if issparse(X) else X
-        leaves, sums = leaves_of(X, *self[:3]), np.zeros((len(X), self.means.shape[1]))
-        size = max(1, BLOCK // max(sums.size, 1))
+        leaves, sums = leaves_of(X, *self[:3]), np.zeros((X.shape[0], self.means.shape[1]))
+        size = max(1, 4096 // max(sums.size, 1))
         for first in range(0, len(leaves), size):
             sums += self.means[leaves[first : first + size]].sum(axis=0, dtype=np.float64)
         return sums
 
 
-def moved(places: Array, n_nodes: int, n_means: int) -> Array:
+def moved(places: Array, starts: tuple[int, int]) -> Array:
     """Places of nodes and means behind those of earlier trees."""
+    n_nodes, n_means = starts
     return np.where(places < 0, places - n_means, places + n_nodes).astype(np.int32)
 
 
@@ -111,9 +93,10 @@ def rounded_down(thresholds: Floats) -> Array:
     return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
 
 
-def leaves_of(X: Array, roots: Array, nodes: Array, thresholds: Array) -> Ints:
+def leaves_of(X: Any, roots: Array, nodes: Array, thresholds: Array) -> Ints:
     """The place (n_trees, n) of the mean of each row in each tree; all walk a level at a time."""
-    (n, p), cells, lacks = X.shape, np.ravel(X), np.isnan(X).any()
+    (n, p), cells = X.shape, np.ravel(X.toarray() if issparse(X) else X)
+    lacks = np.isnan(cells).any()
     leaves, walking = np.repeat(roots, n), np.arange(n * len(roots))
     goes_left, children = nodes[:, 0] < 0, nodes[:, 1:].ravel()
     columns = np.where(goes_left, ~nodes[:, 0], nodes[:, 0])

@@ -7,21 +7,14 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from skstructured.extend._types import Array, Floats, Ints
 
-#: Values of a column whose ranks are kept, at most.
-MOST_KNOTS = 1000
-
 
 class ColumnRanks(NamedTuple):
     """Mid-ranks of the values of columns among training rows, from 0 to 1, and linear between.
 
     With a share s, it is s of the value in units of the range, and 1 − s of the rank. The range
     leaves out a hundredth of the values at each end, and one more. Values beyond all others have
-    the rank of the end of a column; missing values stay missing.
-
-    Attributes
-    ----------
-    knots : list of (values, ranks)
-        Increasing values of each column, and their ranks.
+    the rank of the end of a column; missing values stay missing. `knots` are
+    increasing values of each column, and their ranks.
     """
 
     knots: list[tuple[Floats, Floats]]
@@ -56,12 +49,7 @@ class ColumnRanks(NamedTuple):
 
 
 class ColumnUnits(NamedTuple):
-    """Columns of CSR rows in units of their largest size.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (p,)
-    """
+    """Columns of CSR rows in units of their largest size (p,)."""
 
     sizes: Floats
 
@@ -82,7 +70,7 @@ class ColumnUnits(NamedTuple):
         return self.sizes[columns] * thresholds
 
 
-def knots_of(column: Array, share_of_range: float) -> tuple[Floats, Floats]:
+def knots_of(column: Array, share_of_range: float, most: int = 1000) -> tuple[Floats, Floats]:
     """Values of a column and their mid-ranks; evenly many of them if there are too many."""
     present = np.sort(column[~np.isnan(column)]).astype(np.float64)
     if len(present) == 0:
@@ -94,7 +82,7 @@ def knots_of(column: Array, share_of_range: float) -> tuple[Floats, Floats]:
         low, high = present[rare], present[-1 - rare]
         units = np.clip((values - low) / (high - low or 1.0), 0.0, 1.0)
         ranks = (1.0 - share_of_range) * ranks + share_of_range * units
-    if len(values) > MOST_KNOTS:
-        places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], MOST_KNOTS))
+    if len(values) > most:
+        places = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], most))
         values, ranks = values[np.unique(places)], ranks[np.unique(places)]
     return values, ranks

@@ -11,7 +11,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import SCORES
-from skstructured.estimators.mixture._training import CHUNK
+from skstructured.estimators.mixture._training import ROWS_AT_ONCE as CHUNK
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch
 

@@ -18,7 +18,7 @@ from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.second_order import SecondOrderWeights
 from skstructured._learners.weights import linear_scores, with_intercept
 from skstructured.decoders import resolve_decoder
-from skstructured.estimators._auto import given_decoder, parts_of
+from skstructured.estimators._auto import given_decoder, resolve_loss_and_optimizer
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
@@ -274,7 +274,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
     _given_decoder, _learns_singles = given_decoder, True
 
     def _parts(self, space):
-        return parts_of(self, space, self.n_features_in_ * (1 + (self.missing == "indicator")))
+        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
+        return resolve_loss_and_optimizer(self, space, columns)
 
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""

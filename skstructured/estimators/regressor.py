@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.validation import check_bool, check_weights
 from skstructured._learners.lock import snapshot
+from skstructured.estimators._auto import draw_seeds
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.mixture._learner import CrossFittedRegressor
 from skstructured.estimators.mixture._minimizer import LossMinimizer
-from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Array, Features
@@ -21,15 +22,6 @@ from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces._real_line import RealLine
 
 __all__ = ["StructuredRegressor"]
-
-#: Outputs are as far from their median as this at most, in units of their scale.
-FAR = 20.0
-
-#: How far predictions may be from the range of outputs, in units of it.
-MARGIN = 0.1
-
-#: Passes of members, whose steps are bolder by a smaller `a`.
-PASSES, CAUTION = 40, 0.1
 
 
 @inherit_parameters(StructuredPredictor, PiSTOLRegressor)
@@ -123,19 +115,20 @@ class StructuredRegressor(RegressorMixin, Mixture):
         packed = self.space_.pack(y)
         weight = check_weights(sample_weight, packed, len(packed))
         low, high = (end(packed[weight > 0.0]) for end in (np.min, np.max))
-        self._range = low - MARGIN * (high - low), high + MARGIN * (high - low)
+        margin = 0.1 * (high - low)
+        self._range = low - margin, high + margin
         return packed, weight
 
     def _vertices(self, packed):
-        return np.clip(super()._vertices(packed), -FAR, FAR)
+        return np.clip(super()._vertices(packed), -20.0, 20.0)
 
     def _truths(self, training):
         return super()._vertices(self.space_.pack(training.y))
 
     def _learners(self, X):
         options = {"loss": self.loss, "quantile": self.quantile, "missing": self.missing}
-        options |= {"a": CAUTION, "max_iter": PASSES, "standardize": "moments"}
-        seed = self.random_state_.randint(SEEDS)
+        options |= {"a": 0.1, "max_iter": 40, "standardize": "moments"}
+        seed = draw_seeds(self.random_state_)
         passes = PiSTOLRegressor("linear", random_state=seed, **options)
         return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes)]
 

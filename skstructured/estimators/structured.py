@@ -10,35 +10,22 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import check_same_lengths
-from skstructured._base.validation import check_weights, read_rows
+from skstructured._base.validation import read_rows
+from skstructured._learners import predictions
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import first_call, learning_aside, snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import (
-    DecodedPredictions,
-    check_batch,
-    read_batch,
-    reader_of,
-    warn_of_costs,
-)
-from skstructured._learners.weights import with_class_weights
-from skstructured.estimators._auto import given_decoder
+from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
+from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._learner import CrossFitted
 from skstructured.estimators.mixture._minimizer import LossMinimizer
-from skstructured.estimators.mixture._mixture import SEEDS, Mixture
+from skstructured.estimators.mixture._mixture import Mixture
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._sequences import VIEWS, RowChain, score_of_views
-from skstructured.estimators.mixture._training import (
-    EXACT,
-    FEWEST_GROUPS,
-    effective_number,
-    independent_units,
-    parts_of,
-)
-from skstructured.estimators.mixture._trees import BEST, VertexTrees
+from skstructured.estimators.mixture._sequences import SEQUENCE_VIEWS, RowChain, score_of_views
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.decoder import Decoder
@@ -51,29 +38,14 @@ from skstructured.sequences._predictions import SequencePredictions as OfSequenc
 
 __all__ = ["StructuredPredictor"]
 
-#: Kernels that learn by the loss itself, the first one also with more than 1.5 `n_landmarks` rows;
-#: rows that they learn at most, in units of `n_landmarks`.
-BY_LOSS, LEARNED = ("arc-cosine", "laplacian"), 2
 
-#: Most rows of a stream that are learned at once.
-BLOCK = 4096
-
-#: Share of `max_seconds` that the mixture of each view of sequences has.
-OF_VIEW = 0.35
-
-#: Features, at most, of rows of a stream whose columns get bins.
-NARROW = 50
-
-#: With few rows, the weight of members whose scores are bounded; the other ones have none.
-WEIGHT_OF_FEW = 0.1
-
-#: Share of the uniform mean that is mixed with means of a stream before they become scores.
-INSIDE = 1e-9
+def _learns_streams(member):
+    return isinstance(member, OnlineEstimator) and hasattr(member, "predict_mean")
 
 
 @inherit_parameters(OnlineStructuredPredictor)
 @parameters
-class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
+class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner):
     r"""Predict structured outputs without hyperparameters to tune: the estimator to try first.
 
     Linear, kernel and tree models are fitted to all rows, and their scores are mixed. Each member
@@ -238,30 +210,32 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     random_state: Seed = None
     max_seconds: float | None = None
 
+    #: Most rows of a stream that are learned at once.
+    _stream_block = 4096
+
     loss = "fenchel_young"
     best_thresholds = False
     member_of = CrossFitted
     _given_decoder = given_decoder
 
     def _fit(self, X, y, sample_weight, groups=None):
-        """See `Mixture`; for sequences a `RowChain`, or an estimator alone."""
-        if not reader_of(self, fresh=True).has_sequences:
+        if not predictions.reader_of(self, fresh=True).has_sequences:
             return super()._fit(X, y, sample_weight, groups)
         self._check_parameters()
         packed, weight = self._start(y, sample_weight)
         rows = self._sequences(X, reset=True)
         check_same_lengths(rows, packed)
         sequences = np.repeat(np.arange(len(rows)), rows.lengths)
-        units = independent_units(rows.values, sequences)[1]
-        has_few_groups = effective_number(weight, units) < FEWEST_GROUPS
+        units = _training.independent_units(rows.values, sequences)[1]
+        has_few_groups = _training.effective_number(weight, units) < _training.FEWEST_GROUPS
         is_sparse = issparse(rows.values)
         if has_few_groups or is_sparse or not self._is_auto():
-            chains = [self._one(X, y, weight, is_sparse)]
+            chains = [self._single_chain(X, y, weight, is_sparse)]
         else:
             counted, fold_ids = weight > 0.0, np.full(len(weight), -1)
             counted_units = np.unique(units[counted], return_inverse=True)[1]
-            fold_ids[counted] = parts_of(counted_units, self.random_state_)
-            chains = [self._of_view(view, rows, packed, weight, fold_ids) for view in VIEWS]
+            fold_ids[counted] = _training.draw_folds(counted_units, self.random_state_)
+            chains = [self._of_view(v, rows, packed, weight, fold_ids) for v in SEQUENCE_VIEWS]
         best = self._chain = min(chains, key=lambda chain: chain.loss)
         self.named_estimators_ = dict(best.estimators())
         self.estimators_ = list(self.named_estimators_.values())
@@ -270,9 +244,9 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         self.validation_score_ = best.score if len(chains) == 1 else score_of_views(chains, units)
         return None
 
-    def _one(self, X, y, weight, is_sparse):
+    def _single_chain(self, X, y, weight, is_sparse):
         """The estimator that is given; a random field for few dense rows, or the linear model."""
-        seed, shared = self.random_state_.randint(SEEDS), {"missing": self.missing}
+        seed, shared = draw_seeds(self.random_state_), {"missing": self.missing}
         if not self._is_auto():
             pairs = self._given()
         elif is_sparse or self.missing == "indicator":
@@ -287,67 +261,62 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         weighted = {} if np.ptp(weight) == 0.0 else {"sample_weight": weight}
         return RowChain(name, None, clone(estimator).fit(X, y, **weighted))
 
-    def _of_view(self, view, *given):
-        """The `RowChain` of a view."""
+    def _of_view(self, view, *batch):
+        """The `RowChain` of a view, whose mixture has 0.35 of `max_seconds`."""
         mixture = clone(self).set_params(space="multiclass", decoder="map", class_weight=None)
-        mixture.set_params(random_state=self.random_state_.randint(SEEDS))
+        mixture.set_params(random_state=draw_seeds(self.random_state_))
         if self.max_seconds is not None:
-            mixture.set_params(max_seconds=OF_VIEW * self.max_seconds)
-        return RowChain.fitted(view, mixture, *given)
+            mixture.set_params(max_seconds=0.35 * self.max_seconds)
+        return RowChain.fitted(view, mixture, *batch)
 
     def _sequences(self, X, reset=False):
         """Checked sequences, `Ragged`."""
-        batch = read_batch(self, X, reset)
-        check_batch(self, batch, reset)
+        batch = predictions.read_batch(self, X, reset)
+        predictions.check_batch(self, batch, reset)
         return batch.X
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)
         of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
         self.loss_ = of_chains if self.space_.reader.has_sequences else FenchelYoung(self.space_)
-        if self.space_.task is not None or hasattr(self.space_, "classes_"):
-            self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
-        self._take_decoder()
-        packed = self.space_.pack(y)
+        packed, weight = pack_outputs(self, y, sample_weight)
         self.t_ = len(packed)
-        weight = check_weights(sample_weight, packed, len(packed))
-        if self.class_weight is not None:
-            weight = with_class_weights(self, Batch(None, packed, weight), False).weights
         return packed, weight
 
     def _take_decoder(self):
         decoder = self._given_decoder()
         decoder.check_space(self.loss_)
-        warn_of_costs(decoder, self.space_)
+        predictions.warn_of_costs(decoder, self.space_)
 
     def _learners(self, X):
-        seed, *seeds = self.random_state_.randint(SEEDS, size=1 + len(BY_LOSS))
-        n, named = X.shape[0], dict(zip(BY_LOSS, seeds, strict=True))
+        seed, *seeds = draw_seeds(self.random_state_, 3)
+        named = dict(zip(("arc-cosine", "laplacian"), seeds, strict=True))
         options = {"missing": self.missing, "standardize": "moments", "random_state": seed}
         passes = OnlineStructuredPredictor(self.space, **options)
         if self.loss_.calls_python:
             return [("linear", passes)]
-        if n > EXACT * self.n_landmarks:
-            del named[BY_LOSS[-1]]
-        n_rows = LEARNED * self.n_landmarks
+        if X.shape[0] > KernelRidge.most_exact * self.n_landmarks:
+            del named["laplacian"]
+        n_rows = 2 * self.n_landmarks
         kernels = [(name, LossMinimizer(name, self.loss_, n_rows, s)) for name, s in named.items()]
         return [("linear", LossMinimizer.linear(self.loss_, X, seed) or passes), *kernels]
 
     def _trees(self, seed):
-        options = BEST if self.best_thresholds else {}
+        options = VertexTrees.random_forest if self.best_thresholds else {}
         return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _usual_weight(self, n_members):
         return 2.0
 
     def _weights_of_few(self, members, training):
+        """0.1 for members whose scores are bounded, and 0 for the others."""
         is_bounded = [isinstance(member, (KernelRidge, VertexTrees)) for member in members]
         if not any(is_bounded):
             return super()._weights_of_few(members, training)
         V, weight = np.vstack([training.V, training.origin]), np.append(training.weight, 1.0)
         means = np.array([np.average(V, axis=0, weights=weight), V.mean(axis=0)])
         weighted, plain = self.loss_.link(means)  # 0 without weights of rows
-        return WEIGHT_OF_FEW * np.array(is_bounded), weighted - plain
+        return 0.1 * np.array(is_bounded), weighted - plain
 
     def _judge(self, theta, packed, weight):
         y = self.space_.decode(self.space_.unpack(packed))
@@ -403,8 +372,7 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds that are predicted and not learned."""
-        rounds = rounds.take(which)
-        return self._losses_of(self._model.means_of(rounds), rounds, random_state)
+        return self._losses_of(self._model.means_of, rounds.take(which), random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -412,22 +380,19 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Predict each round, and learn it before the next; the `Losses`."""
-        rounds = rounds.take(which)
-        return self._losses_of(self._learn_stream(rounds), rounds, random_state)
+        return self._losses_of(self._learn_stream, rounds.take(which), random_state)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
-        rounds = rounds.take(which)
-        return self._answered(self._model.means_of(rounds), rounds)
+        return self._answered(self._model.means_of, rounds.take(which))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, and learn it before the next; the `Losses` of the predictions."""
-        rounds = rounds.take(which)
-        return self._answered(self._learn_stream(rounds), rounds)
+        return self._answered(self._learn_stream, rounds.take(which))
 
     def _begin_stream(self, X, y, classes, sample_weight, resumes):
         """Set up members, with the fitted mixture if it resumes; the first `Batch`."""
-        reader_of(self, fresh=True).require_rows(
+        predictions.reader_of(self, fresh=True).require_rows(
             "StructuredPredictor only supports fit for label sequences. For streams use "
             "OnlineStructuredPredictor('sequence')."
         )
@@ -452,38 +417,32 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
     def _stream_members(self, X):
         """The learners of rows of a stream, and that of their bins, if any."""
         if self.estimators != "auto":
-            settings = self._given()
-            wrong = [
-                name
-                for name, member in settings
-                if not (isinstance(member, OnlineEstimator) and hasattr(member, "predict_mean"))
-            ]
+            pairs = self._given()
+            wrong = [name for name, member in pairs if not _learns_streams(member)]
             if wrong:
                 raise ValueError(
                     f"partial_fit is only supported for online estimators, which {wrong} are not."
                 )
-            weighs = [
-                n for n, learner in settings if getattr(learner, "class_weight", None) is not None
-            ]
+            weighs = [n for n, m in pairs if getattr(m, "class_weight", None) is not None]
             if weighs:
                 raise ValueError(
                     f"class_weight of {weighs} is not supported by partial_fit: use sample_weight."
                 )
-            return [member for _, member in settings], None
-        seeds = self.random_state_.randint(SEEDS, size=2)
+            return [member for _, member in pairs], None
+        seeds = draw_seeds(self.random_state_, 2)
         shared = {"space": self.space, "missing": self.missing, "class_weight": self.class_weight}
-        if issparse(X) or np.shape(X)[1] > NARROW:
+        if issparse(X) or np.shape(X)[1] > 50:
             return [OnlineStructuredPredictor(**shared, random_state=seeds[0])], None
         settings = {"kernel": "rbf", "approximation": "fourier", "random_state": seeds[0]}
-        binned = OnlineStructuredPredictor(  # weights of classes are in those of rows already
-            self.space, standardize=False, missing="error", random_state=seeds[1]
-        )
-        return [KernelStructuredPredictor(**shared, **settings)], binned
+        members = [KernelStructuredPredictor(**shared, **settings)]
+        # weights of classes are in those of rows already
+        settings = {"standardize": False, "missing": "error", "random_state": seeds[1]}
+        return members, OnlineStructuredPredictor(self.space, **settings)
 
     def _learn_stream(self, rounds):
         """Learn rounds, a block at a time on a copy; the predictions (n, dim) before each."""
-        n, means = rounds.n_rounds, []
-        blocks = np.split(np.arange(n), range(BLOCK, n, BLOCK))
+        n, size, means = rounds.n_rounds, self._stream_block, []
+        blocks = np.split(np.arange(n), range(size, n, size))
         for block in blocks:
             with learning_aside(self, True, draws=self._model.binned is not None) as new:
                 model, new.t_ = new._model, self.t_ + len(block)
@@ -494,17 +453,17 @@ class StructuredPredictor(DecodedPredictions, Mixture, OnlineLearner):
         return np.concatenate(means)
 
     def _of_means(self, mu):
-        """How means of a stream become outputs."""
-        return Decoding(self.loss_.link(mu, INSIDE), self.loss_, self._given_decoder(), mu)
+        """How means of a stream, mixed with a little of the uniform one, become outputs."""
+        return Decoding(self.loss_.link(mu, 1e-9), self.loss_, self._given_decoder(), mu)
 
-    def _losses_of(self, mu, rounds, random_state):
-        V, decoding = self.space_.unpack(rounds.packed), self._of_means(mu)
+    def _losses_of(self, means_of, rounds, random_state):
+        decoding, V = self._of_means(means_of(rounds)), self.space_.unpack(rounds.packed)
         lost = self.space_.expected_loss(decoding._drawn(check_random_state(random_state)), V)
         return Losses(lost, decoding.expected_loss(V), np.full(len(V), np.nan))
 
-    def _answered(self, mu, rounds):
-        V = self.space_.unpack(rounds.packed)
-        lost = self.space_.expected_loss(self._of_means(mu)._anchor(), V)
+    def _answered(self, means_of, rounds):
+        decoding, V = self._of_means(means_of(rounds)), self.space_.unpack(rounds.packed)
+        lost = self.space_.expected_loss(decoding._anchor(), V)
         return Losses(lost, lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):

@@ -12,9 +12,10 @@ from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
 from skstructured._engine.saved import renamed
 from skstructured._learners.lock import snapshot
+from skstructured.estimators._auto import draw_seeds
 from skstructured.estimators.mixture._learner import CrossFitted
-from skstructured.estimators.mixture._mixture import KERNELS, SEEDS, Mixture
-from skstructured.estimators.mixture._trees import BEST, VertexTrees
+from skstructured.estimators.mixture._mixture import Mixture
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import Items, check_numbers, read_items, shares_of
@@ -176,7 +177,7 @@ class StructuredRanker(Mixture):
     estimators = "auto"
     member_of = CrossFittedRanker
     _widest = 0
-    _shared_by = len(KERNELS)
+    _shared_by = len(Mixture._kernels)
 
     def fit(  # type: ignore[override]  # items have queries
         self,
@@ -219,12 +220,12 @@ class StructuredRanker(Mixture):
         return y, sample_weight
 
     def _learners(self, X):
-        name, seed = "linear" if issparse(X) else "additive", self.random_state_.randint(SEEDS)
+        name, seed = "linear" if issparse(X) else "additive", draw_seeds(self.random_state_)
         options = {"missing": self.missing, "standardize": "moments", "random_state": seed}
         return [(name, ListwiseRanker(kernel=name, **options))]
 
     def _trees(self, seed):
-        options = BEST | {"n_trees": 10, "min_samples_leaf": 5}
+        options = VertexTrees.random_forest | {"n_trees": 10, "min_samples_leaf": 5}
         return VertexTrees(self.loss_, None, seed, self.n_jobs, **options)
 
     def _truths(self, training):

@@ -317,7 +317,7 @@ def test_a_stream_that_is_learned_aside_does_not_keep_predictions_waiting(monkey
             goes_on.wait(LATE)
         return learn(self, batch)
 
-    monkeypatch.setattr(structured, "BLOCK", 8)
+    monkeypatch.setattr(structured.StructuredPredictor, "_stream_block", 8)
     monkeypatch.setattr(StreamMember, "learned_means", learned_means)
     other = Asked(lambda: case.learn(model, X, y))
     assert at.wait(LATE)

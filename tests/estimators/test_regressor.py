@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 
 import skstructured as sk
-from skstructured.estimators.mixture._training import FEWEST, parts_of
+from skstructured.estimators.mixture._training import FEWEST_ROWS, draw_folds
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces._real_line import RealLine
@@ -128,7 +128,7 @@ class TestWeights:
         space = RealLine().fit(y, weight)
         loss, V = ResidualLoss(space, "quantile", quantile=0.8), space.pack(y)[:, None]
         weight = weight / weight.mean()
-        parts = parts_of(np.arange(80), np.random.RandomState(1), space.pack(y))
+        parts = draw_folds(np.arange(80), np.random.RandomState(1), space.pack(y))
         honest = mixing.honest_scores(
             members, X, y, weight, parts, lambda one: space.pack(one.predict(X))[:, None]
         )
@@ -162,7 +162,7 @@ class TestWeights:
     def test_weights_are_equal_with_very_few_rows(self):
         X, y = numbers()
         model = sk.StructuredRegressor([("a", Ridge()), ("b", Neighbors())])
-        model.fit(X[: FEWEST - 1], y[: FEWEST - 1])
+        model.fit(X[: FEWEST_ROWS - 1], y[: FEWEST_ROWS - 1])
         np.testing.assert_array_equal(model.weights_, [0.5, 0.5])
         assert np.isnan(model.validation_score_)
 

@@ -19,7 +19,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skstructured as sk
 from skstructured.estimators import _stream as stream_module
-from skstructured.estimators import structured as structured_module
 from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMember, StreamMixture
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import PiSTOL
@@ -589,7 +588,7 @@ def same(one, other):
 def test_what_interrupts_a_block_leaves_those_before(behind, monkeypatch):
     """Bins begin in the second block; they are of 60 of 66 pairs, drawn at random."""
     monkeypatch.setattr(stream_module, "FIRST", 12)
-    monkeypatch.setattr(structured_module, "BLOCK", 5)
+    monkeypatch.setattr(sk.StructuredPredictor, "_stream_block", 5)
     monkeypatch.setattr(sk.StructuredPredictor, "_stream_members", few_members)
     X, y = steps(20, p=12)
     model = sk.StructuredPredictor(random_state=0).partial_fit(X[:6], y[:6], classes=np.unique(y))
@@ -612,7 +611,7 @@ def test_what_interrupts_a_block_leaves_those_before(behind, monkeypatch):
 
 def test_a_member_that_refuses_late_rows_leaves_all_blocks_unlearned(monkeypatch):
     """The second member takes no missing values; the first does."""
-    monkeypatch.setattr(structured_module, "BLOCK", 5)
+    monkeypatch.setattr(sk.StructuredPredictor, "_stream_block", 5)
     members = [
         ("gaps", sk.OnlineStructuredPredictor(optimizer="ogd", random_state=0)),
         ("none", sk.OnlineStructuredPredictor(optimizer="ogd", missing="error", random_state=0)),

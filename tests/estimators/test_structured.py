@@ -25,7 +25,7 @@ from skstructured.decoders import resolve_decoder
 from skstructured.estimators.mixture import _mixture, _training
 from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import FEWEST, FEWEST_GROUPS, parts_of
+from skstructured.estimators.mixture._training import FEWEST_GROUPS, FEWEST_ROWS, draw_folds
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import Simplex
@@ -97,7 +97,7 @@ class TestPredictions:
         whole = model.predict_mean(_X)
         parts = [model.predict_mean(_X[i : i + 7]) for i in range(0, 60, 7)]
         np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-9)
-        monkeypatch.setattr(_mixture, "CHUNK", 13)
+        monkeypatch.setattr(_training, "ROWS_AT_ONCE", 13)
         np.testing.assert_allclose(model.predict_mean(_X), whole, atol=1e-9)
 
     @every_space
@@ -215,7 +215,7 @@ class TestWeights:
         model = given(random_state=3).fit(_X, CLASSES, weight)
         loss, V = FenchelYoung(Simplex().fit(CLASSES)), np.eye(3)[CLASSES]
         weight = weight / weight.mean()
-        parts = parts_of(np.arange(60), np.random.RandomState(3), CLASSES)
+        parts = draw_folds(np.arange(60), np.random.RandomState(3), CLASSES)
         honest = mixing.honest_scores(
             members, _X, CLASSES, weight, parts, lambda one: loss.link(one.predict_proba(_X))
         )
@@ -241,7 +241,7 @@ class TestWeights:
             return solve(scores, V, weight, mean, *more)
 
         monkeypatch.setattr(_mixture, "mixing_weights", spied)
-        monkeypatch.setattr(_training, "MOST", 40)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", 40)
         given().fit(_X, CLASSES, weight)
         wanted = np.average(np.eye(3)[CLASSES], axis=0, weights=weight)
         np.testing.assert_allclose(means, np.tile(wanted, (5, 1)))  # two members, halves, and all
@@ -274,17 +274,17 @@ class TestWeights:
         assert first > second
 
     def test_of_other_members_are_equal_with_very_few_rows(self):
-        few = slice(FEWEST - 1)
+        few = slice(FEWEST_ROWS - 1)
         model = given().fit(_X[few], CLASSES[few])
         np.testing.assert_array_equal(model.weights_, [0.5, 0.5])
         assert np.all(model.intercept_ == 0.0) and np.isnan(model.validation_scores_).all()
         assert np.isnan(model.validation_score_)
-        more = given().fit(_X[:FEWEST], CLASSES[:FEWEST])
+        more = given().fit(_X[:FEWEST_ROWS], CLASSES[:FEWEST_ROWS])
         assert np.isfinite(more.validation_scores_).all() and more.weights_[0] != 0.5
 
     @pytest.mark.parametrize("kind", ["weights", "copies"])
     def test_few_effective_rows_are_few(self, kind):
-        rows, weight = np.arange(FEWEST), np.ones(FEWEST)
+        rows, weight = np.arange(FEWEST_ROWS), np.ones(FEWEST_ROWS)
         if kind == "weights":
             weight[0] = 3.0
         else:
@@ -300,7 +300,7 @@ class TestWeights:
         self, landmarks, most, n_judged, n_reserved, monkeypatch
     ):
         """As many as landmarks, and at most half of all, learn the stretch of features."""
-        monkeypatch.setattr(_training, "MOST", most)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         model = sk.StructuredPredictor(n_landmarks=landmarks)
         packed, weight = model._start(CLASSES, None)
         model.random_state_ = np.random.RandomState(0)
@@ -322,7 +322,7 @@ class TestWeights:
         if n_groups < FEWEST_GROUPS:
             assert len(training.judged) == 0
         else:
-            parts = parts_of(names, np.random.RandomState(0), codes)
+            parts = draw_folds(names, np.random.RandomState(0), codes)
             np.testing.assert_array_equal(training.parts, parts)
 
     def test_the_effective_number_of_groups_goes_by_their_weights(self, rng):

@@ -12,27 +12,9 @@ from skstructured.estimators._ranks import ColumnRanks
 from skstructured.estimators.boosting._trees import Tree, TreeGrower
 from skstructured.extend._types import Array, Floats, Ints
 
-#: After so many rounds, a loss in units of a rival's above which there are no more.
-TRIAL_ROUNDS, HOPELESS = 15, 2.0
-
-#: The longest step of a leaf, in units of scores.
-LONGEST = 2.0
-
-#: Seeds that a generator can have.
-N_SEEDS = 2**32
-
 
 class BoostingOptions(NamedTuple):
-    """Which trees there are; see `FenchelYoungBoosting`.
-
-    Attributes
-    ----------
-    max_iter : int
-    n_iter_no_change : int
-    learning_rate : float
-    max_leaf_nodes, min_samples_leaf : int
-    max_features : float
-    """
+    """Parameters of `FenchelYoungBoosting`."""
 
     max_iter: int
     n_iter_no_change: int
@@ -43,17 +25,7 @@ class BoostingOptions(NamedTuple):
 
 
 class BoostingTask(NamedTuple):
-    """What models of additive trees learn from.
-
-    Attributes
-    ----------
-    V : ndarray of shape (n, ...)
-        Outputs, as the loss takes them.
-    weight : ndarray of shape (n,)
-    loss : FenchelYoung, ResidualLoss or QueryLoss
-    dim : int
-        Scores of a row.
-    """
+    """Outputs V (n, ...), as the loss takes them, weights (n,), the loss, and scores of a row."""
 
     V: Floats
     weight: Floats
@@ -69,7 +41,7 @@ class BoostingTask(NamedTuple):
 
 
 def without_rival(model: "AdditiveModel") -> float:
-    """A model without a rival is worth having."""
+    """0: a model without a rival is worth having."""
     return 0.0
 
 
@@ -79,16 +51,10 @@ class AdditiveModel:
     Each round fits a tree to the negative slopes of the loss. A leaf with slopes g_i and curvatures
     h_i in a coordinate of the scores takes the step ``−η Σ w_i g_i / (Σ w_i h_i + c)`` in it, of
     length 2 at most, with the scale c of the loss.
-
-    Parameters
-    ----------
-    task : BoostingTask
-    grower : TreeGrower
-    learning_rate : float
-        η.
-    is_learned : ndarray of bool of shape (n,)
-    seed : int
     """
+
+    #: After so many rounds, a loss in units of a rival's above which there are no more.
+    trial_rounds, hopeless = 15, 2.0
 
     def __init__(
         self, task: BoostingTask, grower: TreeGrower, learning_rate: float,
@@ -103,7 +69,7 @@ class AdditiveModel:
 
     def add_tree(self) -> None:
         """Learn one more tree."""
-        seed, weight = (self.seed + len(self.trees)) % N_SEEDS, self.task.weight
+        seed, weight = (self.seed + len(self.trees)) % 2**32, self.task.weight
         tree, leaves = self.grower.grow(-self.slopes, weight, self.learned, seed)
         steps = self._steps(leaves[self.learned], weight[self.learned, None])
         self.theta += steps[leaves]
@@ -116,7 +82,7 @@ class AdditiveModel:
         curvatures = task.loss.curvature(self.theta, task.V, slopes)[self.learned]
         falls = sums_of_leaves(leaves, -weight * slopes[self.learned])
         curves = sums_of_leaves(leaves, weight * curvatures) + getattr(task.loss, "scale_", 1.0)
-        return np.clip(self.learning_rate * falls / curves, -LONGEST, LONGEST)
+        return np.clip(self.learning_rate * falls / curves, -2.0, 2.0)
 
     def grow(self, n_rounds: int) -> Self:
         """Learn trees until there are so many."""
@@ -139,7 +105,7 @@ class AdditiveModel:
             losses.append(self._held_out_loss())
             if losses[-1] < losses[n_rounds]:
                 n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
-            if len(self.trees) == TRIAL_ROUNDS and ratio(self) > HOPELESS:
+            if len(self.trees) == self.trial_rounds and ratio(self) > self.hopeless:
                 break
         del self.trees[n_rounds:]
         return losses
@@ -156,16 +122,8 @@ def sums_of_leaves(leaves: Ints, values: Floats) -> Floats:
 class AdditiveTrees(NamedTuple):
     """Models of additive trees, whose scores are averaged.
 
-    Attributes
-    ----------
-    start : ndarray of shape (dim,)
-        Mean scores of the models before the first round.
-    forest : Forest
-        The trees of the first round of each model, then of the second, …; leaves have steps.
-    n_models, n_rounds : int
-        Each model has as many trees as there are rounds.
-    held_out_losses : ndarray of shape (n,)
-        Mean losses of the rows that the first model leaves out, after 0, 1, … rounds.
+    The forest has the first tree of each model, then the second, …, and steps as means. Held-out
+    losses are those of the first model after 0, 1, … rounds; `start` is the mean score before.
     """
 
     start: Floats
@@ -202,10 +160,8 @@ class AdditiveTrees(NamedTuple):
             n_rounds = len(models[0].trees)
             if ratio(models[0]) > worth:
                 return None
-        others = range(len(models), n_models)
-        models += Parallel(n_jobs, require="sharedmem")(
-            delayed(grown)(fold, n_rounds) for fold in others
-        )
+        tasks = (delayed(grown)(fold, n_rounds) for fold in range(len(models), n_models))
+        models += Parallel(n_jobs, require="sharedmem")(tasks)
         return cls.of_models(ranks, models, losses, X.shape[1]), honest_scores(models)
 
     @classmethod

@@ -4,6 +4,7 @@ A round of it has N weak answers, N corrections of the logits, and a hedge over 
 """
 
 import math
+from enum import IntEnum
 
 import numpy as np
 
@@ -12,20 +13,15 @@ from skstructured._engine.state import copy_into
 from skstructured.experts.hedge import hedge_weights
 from skstructured.losses.gap import best_class
 
-#: Numbers of a weak learner: D, ℓ and g of its regression; Σ ½w²σ(m)(1−σ(m))q; Σ of the weights
-#: it learned with, and of their signed part that tells its edge; mistakes of its expert; the
-#: largest weight of a round, or 1.
-D0, D1, ELL, G0, G1, POTENTIAL, COST, EDGE, MISTAKES, HEAVIEST = range(10)
-NUMBERS = 10
 
-#: Of shares below it, sums are taken anew from logits.
-TINY = 1e-200
+class WeakState(IntEnum):
+    """Numbers of a weak learner.
 
-#: κ = 1/(2B‖x‖ + 2), B = √2.
-TWO_B = 2.0 * math.sqrt(2.0)
+    They are D, ℓ and g of its regression; Σ ½w²σ(m)(1−σ(m))q; Σ of its weights, and of their signed
+    share in its edge; mistakes of its expert; and the largest weight of a round, or 1.
+    """
 
-#: A split must make Gini's impurity smaller by so much.
-LEAST_GAIN = 1e-9
+    D0, D1, ELL, G0, G1, POTENTIAL, COST, EDGE, MISTAKES, HEAVIEST = range(10)
 
 
 @kernel(inline=True)
@@ -38,7 +34,7 @@ def leaf_of(x, feature, threshold):
 
 
 @kernel(inline=True)
-def read_row(data, indices, indptr, width, row, x):
+def load_row(data, indices, indptr, width, row, x):
     """Write a row into x (p,), which is zero but for the row before it, `indptr` not empty."""
     if indptr.shape[0] == 0:
         return data[row * width : (row + 1) * width]
@@ -76,7 +72,7 @@ def gain(sides, j):
 @kernel
 def split(node, feature, threshold, counts, answer, tried, values, sides, n_tests):
     """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
-    best, most = -1, LEAST_GAIN
+    best, most = -1, 1e-9  # less is rounding
     for j in range(n_tests):
         test_gain = gain(sides[node], j)
         if test_gain > most:
@@ -116,14 +112,14 @@ def learn_in_tree(x, weights, patience, trees, i):
 
 
 @kernel
-def learn_rows(
+def learn_tree_rows(
     data, indices, indptr, width, order, codes, weight, patience, trees, i, leaves, answers
 ):
     """Tree i learns rows in `order`; leaves and answers (n,) are those before it learns them."""
     x, class_weights = np.zeros(width), np.zeros(trees[2].shape[2])
     for t in range(order.shape[0]):
         row = order[t]
-        values = read_row(data, indices, indptr, width, row, x)
+        values = load_row(data, indices, indptr, width, row, x)
         leaves[t] = leaf_of(values, trees[0][i], trees[1][i])
         answers[t] = trees[3][i, leaves[t]]
         if weight[row] > 0.0:
@@ -134,13 +130,14 @@ def learn_rows(
 
 
 def new_numbers(n_estimators, lam):
-    """The numbers (n_estimators, NUMBERS) before the first round: θ = (2, 0), which changes no s.
+    """The `WeakState` of learners before the first round: θ = (2, 0), which changes no s.
 
     The regularizer is ``λ/2 ‖θ − (2, 0)‖²``: D = λ, and g = −λ(2, 0).
     """
-    numbers = np.zeros((n_estimators, NUMBERS))
-    numbers[:, D0], numbers[:, D1], numbers[:, G0] = lam, lam, -2.0 * lam
-    numbers[:, HEAVIEST] = 1.0
+    numbers = np.zeros((n_estimators, len(WeakState)))
+    numbers[:, [WeakState.D0, WeakState.D1]] = lam
+    numbers[:, WeakState.G0] = -2.0 * lam
+    numbers[:, WeakState.HEAVIEST] = 1.0
     return numbers
 
 
@@ -164,9 +161,11 @@ def root(c, a):
 @kernel(inline=True)
 def margin(r, weight, state):
     """m for the row (r, 1): the root for ``q = xᵀA⁻¹x`` and ``c = −xᵀA⁻¹g``; and q."""
-    z, h = 1.0 - state[ELL] * r, state[G1] - state[ELL] * state[G0]
-    q = r * r / state[D0] + z * z / state[D1]
-    return root(-(r * state[G0] / state[D0] + z * h / state[D1]), weight * q), q
+    d0, d1 = state[WeakState.D0], state[WeakState.D1]
+    ell, g0 = state[WeakState.ELL], state[WeakState.G0]
+    z, h = 1.0 - ell * r, state[WeakState.G1] - ell * g0
+    q = r * r / d0 + z * z / d1
+    return root(-(r * g0 / d0 + z * h / d1), weight * q), q
 
 
 @kernel(inline=True)
@@ -181,7 +180,7 @@ def others_of(answer, s, p):
     total = 0.0
     for k in range(p.shape[0]):
         total += p[k] if k != answer else 0.0
-    if total > TINY:
+    if total > 1e-200:
         return math.log(total), total
     top = -math.inf
     for k in range(s.shape[0]):
@@ -212,27 +211,25 @@ def correct(answer, weight, cap, state, s, p):
 def learn_correction(r, m, q, right, weight, state):
     """``A ← A + w a xxᵀ``, ``g ← g + w((σ(m) − y) − a m)x``, ``a = 2κσ(m)(1 − σ(m))``."""
     share, complement = math.exp(log_share(m)), math.exp(log_share(-m))
-    kappa = 1.0 / (TWO_B * math.sqrt(r * r + 1.0) + 2.0)
+    kappa = 1.0 / (2.0 * math.sqrt(2.0) * math.sqrt(r * r + 1.0) + 2.0)
     a, miss = 2.0 * kappa * share * complement, -complement if right else share
-    state[POTENTIAL] += 0.5 * weight * weight * share * complement * q
-    state[G0] += weight * (miss - a * m) * r
-    state[G1] += weight * (miss - a * m)
-    added, previous_d0 = weight * a, state[D0]
-    z = 1.0 - state[ELL] * r
-    state[D0] = previous_d0 + added * r * r
-    state[ELL] += z * added * r / state[D0]
-    state[D1] += added * (previous_d0 / state[D0]) * z * z
+    state[WeakState.POTENTIAL] += 0.5 * weight * weight * share * complement * q
+    state[WeakState.G0] += weight * (miss - a * m) * r
+    state[WeakState.G1] += weight * (miss - a * m)
+    added, previous_d0 = weight * a, state[WeakState.D0]
+    z = 1.0 - state[WeakState.ELL] * r
+    state[WeakState.D0] = previous_d0 + added * r * r
+    state[WeakState.ELL] += z * added * r / state[WeakState.D0]
+    state[WeakState.D1] += added * (previous_d0 / state[WeakState.D0]) * z * z
 
 
 @kernel
 def expert_shares(numbers, shares):
     """v_i / Σ v, v_i = exp(−mistakes of expert i / the largest weight); the first of the best."""
-    leader = np.argmin(numbers[:, MISTAKES])
-    for i in range(shares.shape[0]):
-        shares[i] = numbers[i, MISTAKES] - numbers[leader, MISTAKES]
-    total = hedge_weights(shares, 1.0, numbers[leader, HEAVIEST], shares)
-    for i in range(shares.shape[0]):
-        shares[i] /= total
+    leader = np.argmin(numbers[:, WeakState.MISTAKES])
+    shares[:] = numbers[:, WeakState.MISTAKES] - numbers[leader, WeakState.MISTAKES]
+    total = hedge_weights(shares, 1.0, numbers[leader, WeakState.HEAVIEST], shares)
+    shares /= total
     return leader
 
 
@@ -250,12 +247,12 @@ def read_costs(code, answer, weight, state, p, saved):
             top = max(top, p[k])
     for k in range(K):
         saved[k] = weight * (top + complement if k == code else top - p[k]) / K
-    state[COST] += weight * complement
-    state[EDGE] += weight * (complement if answer == code else -p[answer])
+    state[WeakState.COST] += weight * complement
+    state[WeakState.EDGE] += weight * (complement if answer == code else -p[answer])
 
 
 @kernel
-def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, s, p):
+def play_boosting_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, s, p):
     """Play a round from the weak answers (N,), and learn all of it but the weak learners.
 
     Writes votes (K,) of the hedge, log probabilities (K,) of its leader, and what every answer
@@ -265,7 +262,7 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, 
     for k in range(K):
         s[k], p[k], votes[k] = -math.log(K), 1.0 / K, 0.0
     for i in range(answers.shape[0]):
-        numbers[i, HEAVIEST] = max(numbers[i, HEAVIEST], weight)
+        numbers[i, WeakState.HEAVIEST] = max(numbers[i, WeakState.HEAVIEST], weight)
     leader, learns = expert_shares(numbers, shares), weight > 0.0
     for i in range(answers.shape[0]):
         state = numbers[i]
@@ -276,7 +273,7 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, 
         if learns:
             learn_correction(r, m, q, answers[i] == code, weight, state)
         if expert != code:
-            state[MISTAKES] += weight
+            state[WeakState.MISTAKES] += weight
         if i == leader:
             copy_into(logs, s)
 
@@ -295,10 +292,11 @@ def boost_rows(
     for t in range(order.shape[0]):
         row = order[t]
         w, code, cap = weight[row], codes[row], math.log(max(live + 1.0, 2.0))
-        values = read_row(data, indices, indptr, width, row, x)
+        values = load_row(data, indices, indptr, width, row, x)
         for i in range(n):
             answers[i] = trees[3][i, leaf_of(values, trees[0][i], trees[1][i])]
-        play_round(answers, code, w, cap, numbers, shares, votes[t], logs[t], saved, s, p)
+        outputs = shares, votes[t], logs[t], saved
+        play_boosting_round(answers, code, w, cap, numbers, *outputs, s, p)
         for i in range(n):
             if saved[i, code] > 0.0:
                 learn_in_tree(values, saved[i], patience, trees, i)

@@ -9,27 +9,13 @@ from skstructured._engine.compiled import kernel
 from skstructured.estimators._forest import nodes_of
 from skstructured.extend._types import Array, Floats, Ints
 
-#: Rows up to which scikit-learn's trees are used; rows that a tree sees at most.
-FEW, MOST = 3_000, 100_000
-
-#: Ranks between which bins lie, of 32 bits; bin 0 has missing values.
-EDGES = (np.arange(1, 255) / 255).astype(np.float32)
-N_BINS = len(EDGES) + 2
-
-#: Share of the weight of a leaf that its right side has at least; less of it is rounding.
-LIGHTEST = 1e-12
+#: Bins of ranks, of 32 bits, and the ranks between them; bin 0 has missing values.
+N_BINS = 256
+BIN_EDGES = (np.arange(1, N_BINS - 1) / (N_BINS - 1)).astype(np.float32)
 
 
 class Tree(NamedTuple):
-    """A tree with nodes as those of `Forest`, and importances of columns.
-
-    Attributes
-    ----------
-    root : ndarray of shape (1,)
-    nodes : ndarray of shape (n_nodes, 3)
-    thresholds : ndarray of shape (n_nodes,)
-    importances : ndarray of shape (p,)
-    """
+    """A tree with a root (1,) and nodes as those of `Forest`, and importances (p,) of columns."""
 
     root: Array
     nodes: Array
@@ -42,15 +28,8 @@ class TreeGrower:
 
     Each split is the one of the largest decrease of squared errors of all targets; the leaf whose
     split decreases them most is split first [1]_. With more than 3,000 rows thresholds are between
-    255 bins of equally many rows [2]_, and a tree sees 100,000 rows at most.
-
-    Parameters
-    ----------
-    ranks : ndarray of shape (n, p)
-        Rows of 32 bits, from 0 to 1.
-    max_leaf_nodes, min_samples_leaf : int
-    max_features : float
-        Share of the columns that are drawn for each split.
+    255 bins of equally many rows [2]_, and a tree sees 100,000 rows at most. The rows are ranks of
+    32 bits, from 0 to 1.
 
     References
     ----------
@@ -59,12 +38,15 @@ class TreeGrower:
        boosting decision tree".
     """
 
+    #: Rows up to which scikit-learn's trees are used; rows that a tree sees at most.
+    few_rows, most_rows = 3_000, 100_000
+
     def __init__(
         self, ranks: Array, max_leaf_nodes: int, min_samples_leaf: int, max_features: float
     ) -> None:
         self.ranks, self.max_leaf_nodes = ranks, max_leaf_nodes
         self.min_samples_leaf, self.max_features = min_samples_leaf, float(max_features)
-        self.bins = binned(ranks) if len(ranks) > FEW else None
+        self.bins = binned(ranks) if len(ranks) > self.few_rows else None
 
     def grow(self, targets: Floats, weight: Floats, rows: Ints, seed: int) -> tuple[Tree, Ints]:
         """A tree of some rows, and the leaf of every row."""
@@ -72,8 +54,8 @@ class TreeGrower:
         if self.bins is None:
             targets = targets if targets.shape[1] > 1 else targets[:, 0]
             return self._grow_exactly(targets[rows], weight[rows], rows, rng)
-        if len(rows) > MOST:
-            rows = np.sort(rng.choice(rows, MOST, replace=False))
+        if len(rows) > self.most_rows:
+            rows = np.sort(rng.choice(rows, self.most_rows, replace=False))
         return self._grow_in_bins(np.column_stack([weight[:, None] * targets, weight]), rows, rng)
 
     def _grow_exactly(self, targets, weight, rows, rng):
@@ -81,8 +63,8 @@ class TreeGrower:
             max_leaf_nodes=self.max_leaf_nodes, min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features, random_state=rng,
         )  # fmt: skip
-        tree.fit(self.ranks[rows], targets, weight)  # without its check it knows no missing values
-        tree = tree.tree_
+        # without its check it knows no missing values
+        tree = tree.fit(self.ranks[rows], targets, weight).tree_
         leaves = np.cumsum(tree.feature < 0) - 1
         nodes = nodes_of(tree, ~np.arange(tree.n_leaves), 0)
         importances = tree.compute_feature_importances(normalize=False)
@@ -99,14 +81,14 @@ class TreeGrower:
         n = grow_tree(self.bins, sums, rows, draws, self.min_samples_leaf, nodes, cuts, gains)
         find_leaves(self.bins, nodes[:n], cuts, leaves)
         importances = np.bincount(~nodes[:n, 0], gains[:n], p)
-        thresholds = np.append(np.float32(-np.inf), EDGES)[cuts[:n]]
+        thresholds = np.append(np.float32(-np.inf), BIN_EDGES)[cuts[:n]]
         root = np.full(1, 0 if n else -1, np.int32)
         return Tree(root, nodes[:n], thresholds, importances), leaves
 
 
 def binned(ranks: Array) -> Array:
     """Bins (p, n) of ranks (n, p)."""
-    bins = (np.searchsorted(EDGES, ranks.T) + 1).astype(np.uint8)
+    bins = (np.searchsorted(BIN_EDGES, ranks.T) + 1).astype(np.uint8)
     bins[np.isnan(ranks.T)] = 0
     return bins
 
@@ -144,7 +126,7 @@ def seek_split(bins, sums, rows, columns, min_rows, split, histogram, counts):
                 left[k] += histogram[place, k]
                 histogram[place, k] = 0.0
             right = total[dim] - left[dim]
-            if min_rows <= n_left <= len(rows) - min_rows and right > LIGHTEST * total[dim]:
+            if min_rows <= n_left <= len(rows) - min_rows and right > 1e-12 * total[dim]:
                 gain = -base
                 for k in range(dim):
                     gain += left[k] ** 2 / left[dim] + (total[k] - left[k]) ** 2 / right

@@ -10,49 +10,24 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base import validation
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, inherit_parameters, parameters
-from skstructured._base.validation import (
-    check_bool,
-    check_finite,
-    check_integer,
-    check_real,
-    check_weights,
-    read_rows,
-)
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import DecodedPredictions, has_probabilities, reader_of
-from skstructured._learners.weights import with_class_weights
-from skstructured.estimators._auto import given_decoder
-from skstructured.estimators.boosting._additive import (
-    AdditiveTrees,
-    BoostingOptions,
-    BoostingTask,
-)
-from skstructured.estimators.mixture._training import (
-    FEWEST,
-    codes_of,
-    effective_number,
-    independent_units,
-    parts_of,
-)
+from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
+from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
+from skstructured.estimators.mixture._training import ROWS_AT_ONCE, draw_folds_of_rows
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer
 from skstructured.losses import FenchelYoung
 
 __all__ = ["FenchelYoungBoosting"]
-
-#: Rows that are scored at a time.
-CHUNK = 4000
-
-#: Seeds of trees are below this.
-SEEDS = 2**31 - 1
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -210,12 +185,12 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
             "FenchelYoungBoosting does not support space='sequence': use StructuredPredictor."
         )
         for name in ("max_iter", "n_iter_no_change", "min_samples_leaf"):
-            check_integer(name, getattr(self, name))
-        check_integer("max_leaf_nodes", self.max_leaf_nodes, 2)
+            validation.check_integer(name, getattr(self, name))
+        validation.check_integer("max_leaf_nodes", self.max_leaf_nodes, 2)
         for name in ("learning_rate", "max_features"):
             allowed = "be a number above 0 and at most 1"
-            check_real(name, getattr(self, name), lambda v: 0.0 < v <= 1.0, allowed)
-        check_bool("early_stopping", self.early_stopping)
+            validation.check_real(name, getattr(self, name), lambda v: 0.0 < v <= 1.0, allowed)
+        validation.check_bool("early_stopping", self.early_stopping)
         is_verbose(self)
         return BoostingOptions(*(getattr(self, name) for name in BoostingOptions._fields))
 
@@ -224,15 +199,8 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         X = self._dense(X, reset=True)
         terms = FenchelYoung().terms(self.space_, self.regularizer)
         self.loss_ = FenchelYoung(self.space_, *terms)
-        vars(self).pop("classes_", None)  # of another space
-        if self.space_.task is not None or hasattr(self.space_, "classes_"):
-            self.classes_ = getattr(self.space_, "classes_", self.space_._names_of_labels())
-        self._take_decoder()
-        packed = self.space_.pack(y)
-        check_consistent_length(X, packed)
-        weight = check_weights(sample_weight, packed, len(packed))
-        if self.class_weight is not None:
-            weight = with_class_weights(self, Batch(None, packed, weight), False).weights
+        check_consistent_length(X, y)
+        packed, weight = pack_outputs(self, y, sample_weight)
         self._learn(X, packed, weight, options)
 
     def _learn(self, X, packed, weight, options):
@@ -242,7 +210,10 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         X, packed, weight = X[counted], packed[counted], weight[counted]
         V = self.space_.unpack(packed)
         task = BoostingTask(V, weight / weight.mean(), self.loss_, V.shape[1])
-        folds, seed = self._folds(X, packed, weight, V), self.random_state_.randint(SEEDS)
+        folds = np.full(len(X), -1)
+        if self.early_stopping:
+            folds = draw_folds_of_rows(X, V, weight, packed, self.random_state_)[0]
+        seed = draw_seeds(self.random_state_)
         self._model, honest = AdditiveTrees.fitted(X, task, folds, options, seed, self.n_jobs)
         self.n_iter_, self.validation_losses_ = self._model.n_rounds, self._model.held_out_losses
         self.validation_score_, judged = math.nan, folds >= 0
@@ -253,16 +224,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
             score = self.validation_score_
             print(f"{type(self).__name__}: {self.n_iter_} rounds, held-out score {score:.4f}")
 
-    def _folds(self, X, packed, weight, V):
-        """The fold of each row; −1 for all if there are few rows, or no early stopping."""
-        units, copies = independent_units(X, None, V)
-        if not self.early_stopping or effective_number(weight, copies) < FEWEST:
-            return np.full(len(X), -1)
-        return parts_of(units, self.random_state_, codes_of(packed))
-
     def _dense(self, X, reset=False):
-        rows = read_rows(self, X, reset)
-        check_finite(self, rows, fresh=reset)
+        rows = validation.read_rows(self, X, reset)
+        validation.check_finite(self, rows, fresh=reset)
         return rows.matrix.toarray() if issparse(rows.matrix) else rows.matrix
 
     def _scores(self, X):
@@ -277,7 +241,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
     def _chunks(self, X):
         check_is_fitted(self, "_model")
         X = self._dense(X)
-        return [X[i : i + CHUNK] for i in range(0, max(len(X), 1), CHUNK)]
+        return [X[i : i + ROWS_AT_ONCE] for i in range(0, max(len(X), 1), ROWS_AT_ONCE)]
 
     def staged_predict(self, X: Features) -> Iterator[Any]:
         """`predict` after 1, 2, …, `n_iter_` rounds.

@@ -19,22 +19,10 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import State, at_once
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
-from skstructured.estimators.boosting._rounds import (
-    COST,
-    EDGE,
-    HEAVIEST,
-    POTENTIAL,
-    advance,
-    boost_rows,
-    expert_shares,
-    new_numbers,
-    play_round,
-)
-from skstructured.estimators.boosting.tree import (
-    OnlineTreeClassifier,
-    TreeModel,
-    VotingLearner,
-)
+from skstructured.estimators._auto import draw_seeds
+from skstructured.estimators.boosting import _rounds
+from skstructured.estimators.boosting._rounds import WeakState
+from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, VotingLearner
 from skstructured.extend._types import Array, Features, Floats
 from skstructured.extend.model import Model
 from skstructured.guarantees.certificates import Certificate
@@ -87,7 +75,7 @@ class TreeLearners(State):
     def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
         """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
         arguments = (order, codes, weight, live, self.patience, self.trees.arrays)
-        return boost_rows, *rows.arrays, *arguments, numbers, votes, logs
+        return _rounds.boost_rows, *rows.arrays, *arguments, numbers, votes, logs
 
     def teach(self, rows, order):
         """They have learned as they played."""
@@ -103,7 +91,7 @@ class OtherLearners(State):
         self.classes, self.fitted = np.arange(K), False
         for learner, rng in zip(self.learners, generators, strict=True):
             names = [n for n in learner.get_params() if n.split("__")[-1] == "random_state"]
-            learner.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})
+            learner.set_params(**{name: int(draw_seeds(rng)) for name in names})
 
     def estimators(self, model):
         """The weak learners themselves."""
@@ -129,7 +117,7 @@ class OtherLearners(State):
         shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
         arguments = (each, codes[row], weight[row], cap, aside, shares)
-        play_round(*arguments, votes[0], logs[0], self._due, s, p)
+        _rounds.play_boosting_round(*arguments, votes[0], logs[0], self._due, s, p)
         if weight[row] == 0.0:
             self._due[:] = 0.0
         return np.copyto, numbers, aside
@@ -188,14 +176,14 @@ class BoostedModel(Model):
     def shares(self):
         """Probabilities (N,) of the experts, and the place of the one with the fewest mistakes."""
         shares = np.empty(len(self.numbers))
-        return shares, expert_shares(self.numbers, shares)
+        return shares, _rounds.expert_shares(self.numbers, shares)
 
     def chain(self, rows):
         """Logits (n, K) of expert 1, then of expert 2, … and N."""
         s, p = np.full((2, rows.n_rows, self.K), [[[-math.log(self.K)]], [[1.0 / self.K]]])
         cap = math.log(max(self.live + 1.0, 2.0))
         for i, state in enumerate(self.numbers):
-            advance(self.weak.answers(rows, i), cap, state, s, p)
+            _rounds.advance(self.weak.answers(rows, i), cap, state, s, p)
             yield s.copy()
 
     def played(self, rows):
@@ -385,14 +373,14 @@ class AdaBoostOLMClassifier(VotingLearner):
     @property
     def edges_(self) -> Floats:
         """Edges γ_i (N,) of the weak learners in the rounds learned; 0 before the first."""
-        cost, edge = self._learned("numbers")[:, [COST, EDGE]].T
+        cost, edge = self._learned("numbers")[:, [WeakState.COST, WeakState.EDGE]].T
         return np.divide(edge, cost, np.zeros(len(cost)), where=cost > 0.0)
 
     @property
     def correction_regrets_(self) -> Floats:
         """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
         numbers, model = self._learned("numbers"), self._model
-        return numbers[:, POTENTIAL] + 2.0 * model.lam + model.clipped
+        return numbers[:, WeakState.POTENTIAL] + 2.0 * model.lam + model.clipped
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """Proposition 4.4 for the rounds seen so far: ``certificate().bound(0.0, 0.0)``; see Notes.
@@ -424,9 +412,9 @@ class AdaBoostOLMClassifier(VotingLearner):
                 "No bound before the first round, or if all edges of the weak learners are 0."
             )
         K, regrets, model = self.space_.dim_, float(self.correction_regrets_.sum()), self._model
-        total = model.numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
+        total = model.numbers[0, WeakState.COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
         mistakes = 4.0 * (total * math.log(K) + regrets) / edges
-        m = model.numbers[0, HEAVIEST]
+        m = model.numbers[0, WeakState.HEAVIEST]
         reached = mistakes + m * math.log(len(model.numbers))
         offset = reached / (1.0 - math.exp(-1.0))
         if delta is not None:
@@ -463,7 +451,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         else:
             check_weak(base)
             weak = OtherLearners(base, generators, K)
-        return BoostedModel(weak, new_numbers(size, lam), lam, K)
+        return BoostedModel(weak, _rounds.new_numbers(size, lam), lam, K)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ from skstructured._engine.state import State, at_once
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
 from skstructured._learners.online import OnlineEstimator
-from skstructured.estimators.boosting._rounds import learn_rows
+from skstructured.estimators.boosting._rounds import learn_tree_rows
 from skstructured.extend._types import Features, Floats, Ints
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.model import Model
@@ -85,7 +85,7 @@ class Trees(State):
         """The leaves (n,) of rows in tree i, and its answers (n,)."""
         outputs, nothing = np.zeros((2, rows.n_rows), dtype=np.int64), np.zeros(rows.n_rows)
         arguments = np.arange(rows.n_rows), outputs[0], nothing, 1, writable(self.arrays), i
-        learn_rows(*rows.arrays, *arguments, *outputs)
+        learn_tree_rows(*rows.arrays, *arguments, *outputs)
         return outputs
 
     def owns_arrays(self):
@@ -113,7 +113,7 @@ class TreeModel(Model):
         leaves, answers = np.zeros((2, len(indices)), dtype=np.int64)
         learned = batch.packed, batch.weights, self.patience, self.trees.arrays, 0
         count = vars(self).update, {"n_rounds": self.n_rounds + len(indices)}
-        at_once((learn_rows, *batch.rows.arrays, indices, *learned, leaves, answers), count)
+        at_once((learn_tree_rows, *batch.rows.arrays, indices, *learned, leaves, answers), count)
         return BlockResult(-1, self._votes(answers), None) if record else None
 
     def owns_arrays(self):
@@ -131,14 +131,8 @@ class TreeModel(Model):
     def scores(self, batch, averaged):
         """Shares of the classes (n, K) in the leaf of every row."""
         counts = self.trees.counts[0][self.trees.read(batch.rows, 0)[0]]
-        total = counts.sum(axis=1, keepdims=True)
-        return np.divide(
-            counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
-        )
-
-
-#: A tree has at most 2^DEEPEST leaves, all of which are there from the start.
-DEEPEST = 12
+        total, K = counts.sum(axis=1, keepdims=True), counts.shape[1]
+        return np.divide(counts, total, np.full(counts.shape, 1.0 / K), where=total > 0)
 
 
 @parameters
@@ -218,8 +212,8 @@ class OnlineTreeClassifier(VotingLearner):
         return TreeModel(trees, self.space_, self.patience)
 
     def _new_trees(self, generators, K, width):
-        """`Trees`, one for every generator."""
-        check_integer("max_depth", self.max_depth, 1, DEEPEST)
+        """`Trees`, one for every generator, all of whose leaves are there from the start."""
+        check_integer("max_depth", self.max_depth, 1, 12)
         check_integer("n_tests", self.n_tests)
         check_integer("patience", self.patience)
         size = (2**self.max_depth - 1, self.n_tests)

@@ -5,12 +5,9 @@ from scipy import sparse
 
 from skstructured.extend._types import Floats, Ints
 
-#: Curvature of a loss in a score, about; it is at most 1/4 and falls while rows are learned.
-CURVATURE = 0.1
-
 
 class MergedColumns:
-    """A CSR matrix in which columns that are the same are one, and rare ones are larger.
+    """A CSR matrix (N, p) in which equal columns are one, and rare ones are larger.
 
     At the optimum of a loss with an ℓ2 penalty, c columns x that are the same have the same weight
     w. One column ``(c/f) x`` with the weight f w has the same scores, an ℓ2 penalty that is c/f²
@@ -21,29 +18,20 @@ class MergedColumns:
     if few rows have the column. With √c times the square root of ``(α + v m)/(α + v)`` it would be
     equal at the start, with √c in the end. So f is √c times the fourth root, half way between.
 
-    Parameters
-    ----------
-    X : CSR matrix of shape (N, p)
-        Rows. Columns with equal sums of 64 random bits per entry are compared exactly.
-    weight : ndarray of shape (N,)
-        Weights of rows in the mean loss; v is `CURVATURE` times their sum.
-    alpha : float
-        Strength α of the ℓ2 penalty.
-
-    Attributes
-    ----------
-    matrix : CSR matrix of shape (N, q)
-        Rows with q ≤ p columns, in the order of the first row that has them.
-    factors, l2, l1 : ndarrays of shape (q, 1)
-        f, c/f² and c/f.
+    The curvature v is 0.1 times the sum of the weights (N,) of rows in the mean loss. Columns of
+    `matrix` (N, q) are in the order of the first row that has them; `factors`, `l2` and `l1` (q, 1)
+    are f, c/f² and c/f.
     """
+
+    #: Curvature of a loss in a score, about; it is at most 1/4 and falls while rows are learned.
+    curvature = 0.1
 
     def __init__(self, X: sparse.csr_matrix, weight: Floats, alpha: float) -> None:
         columns = X.tocsc()
         first, self._places, counts = _different(columns)
         columns = columns[:, first]
         squares = counts * (columns.multiply(columns).T @ weight)
-        steep, flat = CURVATURE * squares, CURVATURE * weight.sum()
+        steep, flat = self.curvature * squares, self.curvature * weight.sum()
         factors = np.sqrt(counts) * ((alpha + steep) / (alpha + flat)) ** 0.25
         self.factors, self.l1 = factors[:, None], (counts / factors)[:, None]
         self.l2 = self.l1 / self.factors
@@ -68,17 +56,12 @@ def _different(columns: sparse.csc_matrix) -> tuple[Ints, Ints, Ints]:
     keys, filled = np.zeros(columns.shape[1], dtype=np.uint64), np.diff(columns.indptr) > 0
     keys[filled] = np.add.reduceat(drawn, columns.indptr[:-1][filled])
     _, first, same = np.unique(keys, return_index=True, return_inverse=True)
-    apart = _unequal(columns, first[same])
+    compared = np.flatnonzero(first[same] != np.arange(len(same)))
+    differences = columns[:, compared] != columns[:, first[same][compared]]
+    apart = compared[np.diff(differences.indptr) > 0]  # by chance equal sums of bits
     same[apart] = len(first) + np.arange(len(apart))
     first, counts = np.append(first, apart), np.bincount(same)
     rows = np.full(columns.shape[1], columns.shape[0])
     rows[filled] = columns.indices[columns.indptr[:-1][filled]]
     order = np.lexsort((first, rows[first]))  # rows read weights that are near each other
     return first[order], np.argsort(order)[same], counts[order]
-
-
-def _unequal(columns: sparse.csc_matrix, others: Ints) -> Ints:
-    """Columns that are not equal to the others (p,) of the same sum of bits."""
-    compared = np.flatnonzero(others != np.arange(len(others)))
-    differences = columns[:, compared] != columns[:, others[compared]]
-    return compared[np.diff(differences.indptr) > 0]

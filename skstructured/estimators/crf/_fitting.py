@@ -2,7 +2,6 @@
 
 import copy
 import logging
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -10,34 +9,17 @@ from scipy.linalg.lapack import dpstrf
 from skstructured._base.lbfgs import minimize_orthant_wise, minimize_two_loops
 from skstructured._chains.batch import marginals, score
 
-LOGGER = logging.getLogger("skstructured")
-
-#: α n that are tried, the largest first: of 1 is C=1 of LogisticRegression.
-STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-
-#: Parts that few rounds are divided into, each held out in turn; of more than `FEW` one is.
-PARTS, FEW = 5, 100
-
-#: Losses that differ by less than this share are as good as each other.
-ALIKE = 0.003
-
-#: Iterations of each α, which begin where those of the one before ended.
-BRIEF = 20
-
-#: Fewer rounds tell nothing, and are learned with α = 1/n.
-LEAST = 10
-
-#: What is left of a row outside of the span of others, squared, over the largest, to count as 0.
-RANK = 1e-12
+#: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
+ALPHA_STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
 def minimized(objective, Theta, max_iter, tol):
     """Weights near the optimum, begun at Theta; and objective and gap of each iteration, (m, 2)."""
-    curve = []
+    curve, logger = [], logging.getLogger("skstructured")
 
     def add(value, gradient):
         curve.append((float(value), objective.gap(gradient)))
-        LOGGER.info("iteration %d: objective %.8g, gap %.3g", len(curve), *curve[-1])
+        logger.info("iteration %d: objective %.8g, gap %.3g", len(curve), *curve[-1])
         return curve[-1][1] <= tol
 
     evaluate = objective.value_and_gradient
@@ -53,34 +35,28 @@ def minimized(objective, Theta, max_iter, tol):
     return Theta, np.array(curve or [first])
 
 
-class Path(NamedTuple):
-    """The trials: α (m,), and the mean held-out losses, (m,)."""
-
-    alphas: np.ndarray
-    losses: np.ndarray
-
-    @property
-    def best(self):
-        """The largest α whose loss is close to the lowest one."""
-        least = self.losses.min()
-        return float(self.alphas[self.losses <= least + ALIKE * abs(least)][0])
+def best_alpha(path):
+    """The largest α of a path (m, 2) whose loss is within 0.3% of the lowest one."""
+    alphas, losses = path.T
+    least = losses.min()
+    return float(alphas[losses <= least + 0.003 * abs(least)][0])
 
 
 def held_out_losses(field, batch, share, held_out, learned):
     """The losses of held-out rounds, and the weights, as a function of α.
 
-    Each fit starts from the last one.
+    Each fit starts from the last one, and takes 20 iterations.
     """
     field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
     field.warm_start, field.random_state_ = field._is_linear(), rng
-    field.max_iter = min(field.max_iter, BRIEF) if field.warm_start else field.max_iter
+    field.max_iter = min(field.max_iter, 20) if field.warm_start else field.max_iter
     share = share[learned] / share[learned].sum()
     batch, held = batch.take(learned), batch.take(held_out)
 
     def losses(alpha):
         field.alpha_ = alpha
-        field._solve(batch, share, field._fitted_before(field.space_))
-        return losses_of(field._thetas(held)), field._fitted_before(field.space_)
+        field._solve(batch, share, field._initial_state(field.space_))
+        return losses_of(field._thetas(held)), field._initial_state(field.space_)
 
     def losses_of(theta):
         if held.offsets is not None:  # as the objective does, whose kernels are compiled
@@ -91,35 +67,39 @@ def held_out_losses(field, batch, share, held_out, learned):
     return losses
 
 
-def tried_alphas(field, batch, share):
-    """The `Path` of a field whose space and loss are fitted, and the weights of its best α.
+def tried_alphas(field, batch, share, n_folds=5):
+    """Values of α and their held-out losses (m, 2) for a fitted space, and weights of the best α.
 
-    Both are None for fewer rounds than `LEAST`. A fit to all rounds can start from the weights.
+    All folds of up to 100 rounds are held out, and one of more. Both are None for fewer than 10
+    rounds. A fit to all rounds can start from the weights.
     """
     counted = np.flatnonzero(share > 0.0)
-    if len(counted) < LEAST:
+    if len(counted) < 10:
         return None, None
     order = copy.deepcopy(field.random_state_).permutation(counted)
-    folds = [np.sort(order[i::PARTS]) for i in range(PARTS if len(counted) <= FEW else 1)]
+    n_held_out = n_folds if len(counted) <= 100 else 1
+    folds = [np.sort(order[i::n_folds]) for i in range(n_held_out)]
     train = [np.sort(np.setdiff1d(counted, fold)) for fold in folds]
     held = [held_out_losses(field, batch, share, *pair) for pair in zip(folds, train, strict=True)]
     weight, losses, starts = share[np.concatenate(folds)], [], []
-    for strength in STRENGTHS:
+    for strength in ALPHA_STRENGTHS:
         fold_losses, weights = zip(*(fold(strength / len(counted)) for fold in held), strict=True)
         losses.append(np.average(np.concatenate(fold_losses), weights=weight))
         starts.append(weights[0])
         if len(losses) > 1 + int(np.argmin(losses)):
             break
-    path = Path(np.array(STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
-    return path, starts[int(np.flatnonzero(path.alphas == path.best)[0])]
+    alphas = np.array(ALPHA_STRENGTHS[: len(losses)]) / len(counted)
+    path = np.column_stack([alphas, losses])
+    return path, starts[int(np.flatnonzero(alphas == best_alpha(path))[0])]
 
 
-def factor_of(K):
-    """F (n, r) and rows (r,), with ``K = F Fᵀ`` up to `RANK` and triangular ``F[rows]``.
+def factor_of(K, tol=1e-12):
+    """F (n, r) and rows (r,), with ``K = F Fᵀ`` up to rounding and triangular ``F[rows]``.
 
-    Cholesky's factor with pivots; K (n, n) is used up. Rows that the others span are not in `rows`.
+    Cholesky's factor with pivots; K (n, n) is used up. Rows that the others span are not in `rows`:
+    at most a share `tol` of their squares, in units of the largest, is outside of the span.
     """
-    L, pivots, rank, _ = dpstrf(K.T, tol=RANK * K.diagonal().max(), lower=1, overwrite_a=1)
+    L, pivots, rank, _ = dpstrf(K.T, tol=tol * K.diagonal().max(), lower=1, overwrite_a=1)
     F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(L[:, :rank])
     return F, pivots[:rank] - 1

@@ -12,31 +12,16 @@ from skstructured.spaces.sequence import Chains
 
 
 class Layout:
-    """Layout of weights in Θ, a matrix with a row per feature and a column per score.
+    """Layout of weights in Θ, with a row per feature (`width`) and a column per score (`dim`).
 
-    Features, the intercept, and for sequences starts, ends and transitions from each label.
-
-    Parameters
-    ----------
-    width, dim : int
-        Features and scores.
-    intercept, chains : bool
-        Whether there is an intercept, and whether outputs are sequences.
+    Below features are the intercept, and for `chains` starts, ends and transitions from each label.
     """
 
     def __init__(self, width, dim, intercept, chains):
         self.width, self.dim = width, dim
         self.intercept, self.chains = int(intercept), bool(chains)
-
-    @property
-    def shape(self):
-        """Shape of Θ."""
-        return self.first_edge + self.chains * (2 + self.dim), self.dim
-
-    @property
-    def first_edge(self):
-        """The row of starts, before those of ends and transitions."""
-        return self.width + self.intercept
+        self.first_edge = width + self.intercept
+        self.shape = self.first_edge + self.chains * (2 + dim), dim
 
     def offset(self, Theta):
         """The intercept, (dim,)."""
@@ -53,11 +38,7 @@ class Layout:
         return np.concatenate([*blocks, *map(np.atleast_2d, edges)])
 
 
-#: Rows of a block, at least: long enough for a thread to be worth its start.
-BLOCK = 4096
-
-
-def block_bounds(offsets, size=BLOCK):
+def block_bounds(offsets, size):
     """Bounds of blocks of whole sequences, of `size` rows or more but for the last one."""
     bounds = [0]
     while bounds[-1] < len(offsets) - 1:
@@ -85,44 +66,30 @@ def add_transposed(data, indices, indptr, gaps, gradient):
                 gradient[row, j] += x * gaps[i, j]
 
 
-#: Most numbers in gradients of single blocks, which are then summed in order.
-MOST_NUMBERS = 1 << 21
-
-
 class Objective:
     """``Σ_i c_i S(Θᵀ z_i, y_i) + (α/2)‖Θ‖² + Σ l1 |Θ|`` with weights c that sum to 1.
 
     Rows are cut into blocks, however many threads there are, and sums are made in their order: any
-    number of threads, which is joblib's, gives the same bits.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (N, p)
-        Rows.
-    offsets : ndarray of shape (n + 1,)
-        First row of each output; except for sequences, outputs have one row each.
-    share : ndarray of shape (n,)
-        c.
-    alpha : float or ndarray
-        α, broadcast to the shape of Θ if rows of Θ have their own.
-    layout : Layout
-        Layout of the weights in Θ.
-    l1 : float, ndarray or None, default=None
-        Strengths of the absolute weights, broadcast to the shape of Θ; None without them.
-    block : int, default=4096
-        Rows of a block, at least.
+    number of threads, which is joblib's, gives the same bits. Outputs begin at the rows `offsets`
+    (n + 1,), and have the shares c. α and l1 broadcast to the shape of Θ.
     """
 
-    def __init__(self, X, offsets, share, alpha, layout, l1=None, block=BLOCK):
+    #: Rows of a block, at least: long enough for a thread to be worth its start.
+    block_size = 4096
+
+    #: Most numbers in gradients of single blocks, which are then summed in order.
+    most_numbers = 1 << 21
+
+    def __init__(self, X, offsets, share, alpha, layout, l1=None):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
         self.layout, self.l1 = layout, l1
         self.threads = effective_n_jobs(None)
-        bounds = block_bounds(offsets, min(block, BLOCK))
+        bounds = block_bounds(offsets, self.block_size)
         self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
         self.rows = [slice(offsets[block.start], offsets[block.stop]) for block in self.blocks]
         self._parts = [part_of(X, rows.start, rows.stop) for rows in self.rows]
         self._gaps = np.empty((X.shape[0], layout.dim))
-        self._by_block = len(self.blocks) * layout.width * layout.dim <= MOST_NUMBERS
+        self._by_block = len(self.blocks) * layout.width * layout.dim <= self.most_numbers
 
     def __enter__(self):
         """Keep threads for many calls."""
@@ -139,7 +106,8 @@ class Objective:
     def _map(self, function, *args):
         """Values of a function for all blocks, in order, of as many at a time as are kept."""
         n_other_weights = (self.layout.shape[0] - self.layout.width) * self.layout.dim
-        most, count = max(MOST_NUMBERS // max(n_other_weights, 1), self.threads), len(self.blocks)
+        most = max(self.most_numbers // max(n_other_weights, 1), self.threads)
+        count = len(self.blocks)
         for first in range(0, count, most):
             every = range(first, min(first + most, count))
             if self._pool is None:
@@ -199,18 +167,10 @@ class Objective:
 
 
 class VectorObjective(Objective):
-    """Objective of Fenchel–Young losses of vectors of scores.
+    """Objective of a Fenchel–Young loss of scale 1, over a fitted space."""
 
-    Parameters
-    ----------
-    loss : FenchelYoung
-        Over a fitted space, of scale 1.
-    packed : array
-        Outputs.
-    """
-
-    def __init__(self, X, loss, packed, *rest, **options):
-        super().__init__(X, np.arange(X.shape[0] + 1), *rest, **options)
+    def __init__(self, X, loss, packed, *settings):
+        super().__init__(X, np.arange(X.shape[0] + 1), *settings)
         self.loss, self.packed = loss, packed
 
     def _losses(self, i, Theta, gaps):
@@ -223,26 +183,16 @@ class VectorObjective(Objective):
 
 
 class ChainObjective(Objective):
-    """Objective of ``−ln p(y | x)`` of label sequences.
+    """Objective of ``−ln p(y | x)`` of label sequences, `Ragged`."""
 
-    Parameters
-    ----------
-    labels : Ragged
-        Positions among the labels.
-    """
-
-    def __init__(self, X, labels, *rest, **options):
-        super().__init__(X, labels.offsets, *rest, **options)
+    def __init__(self, X, labels, *settings):
+        super().__init__(X, labels.offsets, *settings)
         self.labels = labels.values
         self._spread = np.repeat(self.share, np.diff(self.offsets))
-        self.steps_of_truth = self._weighed_steps()
-
-    def _weighed_steps(self):
-        """Weighted counts (k, k) of steps from label to label."""
-        y, counts = self.labels, np.zeros((self.layout.dim, self.layout.dim))
-        starts = np.delete(np.arange(len(y)), self.offsets[1:] - 1)
-        np.add.at(counts, (y[starts], y[starts + 1]), self._spread[starts])
-        return counts
+        self.steps_of_truth = np.zeros((self.layout.dim, self.layout.dim))
+        starts = np.delete(np.arange(len(self.labels)), self.offsets[1:] - 1)
+        steps = self.labels[starts], self.labels[starts + 1]
+        np.add.at(self.steps_of_truth, steps, self._spread[starts])
 
     def chains(self, i, Theta):
         """Scores of the sequences of a block: unary, offsets, pair."""

@@ -1,6 +1,5 @@
 """Conditional random fields: log-linear models of structured outputs, learned in batch."""
 
-import warnings
 from collections.abc import Callable
 from typing import Literal
 
@@ -8,18 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
-from skstructured._base.validation import check_positive, check_real
+from skstructured._base.validation import check_positive, check_real, is_precomputed
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
-from skstructured.estimators._batch import BatchPredictor, check_memory, check_run, spread
+from skstructured.estimators._batch import BatchPredictor, check_memory, spread
 from skstructured.estimators.crf._columns import MergedColumns
-from skstructured.estimators.crf._fitting import factor_of, minimized, tried_alphas
+from skstructured.estimators.crf._fitting import best_alpha, factor_of, minimized, tried_alphas
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
-from skstructured.estimators.kernel._values import is_precomputed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
@@ -194,7 +191,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         check_positive("tol", self.tol)
         allowed = "lie in [0, 1), because the duality gap needs a part of the ℓ2 penalty"
         check_real("l1_ratio", self.l1_ratio, lambda r: 0.0 <= r < 1.0, allowed)
-        check_run(self)
+        self._check_run()
         if is_precomputed(self.kernel):
             raise ValueError(
                 "kernel must be a name or a callable for ConditionalRandomField, got 'precomputed'."
@@ -216,7 +213,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         return Nearest() if all(cost_matrix is None for cost_matrix in costs) else MinimumRisk()
 
     def _fitted_space(self, y):
-        """The fitted space, with the costs; the loss and the decoder have to fit to it."""
+        """The fitted space, with the costs, and the loss."""
         space = self._unfitted_space()
         if self.cost_matrix is not None:
             if "cost_matrix" not in space.get_params():
@@ -240,7 +237,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         loss.constants_of()  # refuses a pair without an oracle
         return loss
 
-    def _learn(self, batch, share, before):
+    def _learn(self, batch, share, initial_state):
         if not self._is_linear():
             message = f"kernel={self.kernel!r} is not supported for space='sequence'."
             self.space_.reader.require_rows(message)
@@ -248,21 +245,16 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
             path, start = tried_alphas(self, batch, share)
-            before = start if before is None else before
-            self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
+            initial_state = start if initial_state is None else initial_state
+            self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else best_alpha(path)
             if path is not None:
-                self.alpha_path_ = np.column_stack(path)
+                self.alpha_path_ = path
         else:
             self.alpha_ = float(self.alpha)
-        self._solve(batch, share, before)
+        self._solve(batch, share, initial_state)
         if not self.duality_gap_ <= self.tol:
-            warnings.warn(
-                f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
-                f"{self.duality_gap_:.3g} (tol={self.tol:g}). Increase max_iter, alpha or tol, or "
-                "scale the features.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            advice = "Increase max_iter, alpha or tol, or scale the features."
+            self._warn_of_gap("L-BFGS", "iterations", advice)
 
     def _solve(self, batch, share, initial_state):
         """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""
@@ -305,10 +297,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         return np.concatenate([columns.split(Theta[: layout.width]), Theta[layout.width :]])
 
     def _minimum(self, Z, packed, share, layout, first, l2=1.0, l1=1.0):
-        """Weights near the optimum, begun at the first; the iterations become attributes.
-
-        Penalties are l2 and l1 times as strong.
-        """
+        """Weights near the optimum, with l2 and l1 times the penalties; sets the iterations."""
         l1 = self.alpha_ * self.l1_ratio * l1 if self.l1_ratio > 0.0 else None
         arguments = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
         if layout.chains:
@@ -325,7 +314,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         self.duality_gap_ = float(curve[-1, 1])
         return Theta
 
-    def _fitted_before(self, space):
+    def _initial_state(self, space):
         """The weights that a warm start begins with, in units of X, and their labels; or None."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
@@ -353,7 +342,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             self.start_, self.end_, self.transitions_ = map(np.array, layout.edges(Theta))
 
     def _thetas(self, batch):
-        """See `BatchPredictor`; a ValueError for older models with other transitions."""
+        """Scores; a ValueError for older models with other transitions."""
         if hasattr(self, "transition_coef_"):
             raise ValueError(
                 'This model was fitted with transitions="features", which is not supported any '

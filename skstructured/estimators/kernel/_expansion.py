@@ -5,8 +5,8 @@ block at a time. At its start the coefficients are fixed, and the scores that th
 one number per row and output; within it the loop of linear learners runs, over rows
 ``[scores at the start | kernels with the rows of the block]`` and Θ = [1; the block's own β].
 
-Support rows of the kernels computed here lie in blocks, `BLOCK` side by side; a custom function
-receives unchanged rows; for a precomputed matrix only the column number of each row is stored.
+Support rows of the kernels computed here lie in blocks; a custom function receives unchanged rows;
+for a precomputed matrix only the column number of each row is stored.
 """
 
 import copy
@@ -17,30 +17,13 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured.estimators.kernel._gram import KeptKernels
-from skstructured.estimators.kernel._values import BLOCK, ForeignKernel, summed
-
-#: Rows whose kernels are computed side by side, where there are many.
-WIDE = 256
-
-#: Kernels held at a time, where many rows are scored together.
-CELLS = 1 << 22
+from skstructured.estimators.kernel._values import SUPPORT_BLOCK, ForeignKernel, summed
 
 
 class Support(State):
-    """Rows in the order in which they were added, each with a number and coefficients.
+    """Rows in the order in which they were added, each with a number and c coefficients.
 
     Coefficients are (c, room), and 0 behind the last row; there is room for whole blocks.
-
-    Parameters
-    ----------
-    function : KernelFunction or ForeignKernel
-        The kernel.
-    c : int
-        Coefficients of a row.
-    width : int
-        Features.
-    dtype : dtype
-        Of the rows; coefficients and sums are float64.
     """
 
     def __init__(self, function, c, width, dtype):
@@ -57,13 +40,10 @@ class Support(State):
         return type(self)(self.function, len(self.coefs), self.width, self.dtype)
 
     def add(self, Z, index, coefs=0.0):
-        """Append rows Z, their numbers, and their coefficients (c, rows).
-
-        Z is `None` if the rows are known elsewhere.
-        """
+        """Append rows Z, None if they are known elsewhere, numbers, and coefficients (c, rows)."""
         stop = self.count + len(index)
         if stop > len(self.index):
-            self._reserve(stop)
+            self._reserve(max(stop, 2 * len(self.index)))
         place = slice(self.count, stop)
         self.coefs[:, place], self.index[place] = coefs, index
         if Z is not None:
@@ -71,9 +51,7 @@ class Support(State):
         self.count = stop
 
     def _reserve(self, rows):
-        """Room for a number of rows, and some more if there are rows already."""
-        room = -(-max(rows, 2 * len(self.index)) // BLOCK) * BLOCK
-        n_added = room - len(self.index)
+        n_added = -(-rows // SUPPORT_BLOCK) * SUPPORT_BLOCK - len(self.index)
         self.coefs = np.pad(self.coefs, ((0, 0), (0, n_added)))
         self.index = np.pad(self.index, (0, n_added))
         self._grow(n_added)
@@ -86,39 +64,39 @@ class Support(State):
 
 
 class BlockSupport(Support):
-    """Rows in blocks (p, BLOCK), the last one filled up with rows of zeros."""
+    """Rows in blocks (p, SUPPORT_BLOCK), the last one filled up with rows of zeros."""
 
     def _empty(self):
         super()._empty()
-        self.blocks = np.zeros((0, self.width, BLOCK), dtype=self.dtype)
+        self.blocks = np.zeros((0, self.width, SUPPORT_BLOCK), dtype=self.dtype)
 
     def _grow(self, more):
-        self.blocks = np.pad(self.blocks, ((0, more // BLOCK), (0, 0), (0, 0)))
+        self.blocks = np.pad(self.blocks, ((0, more // SUPPORT_BLOCK), (0, 0), (0, 0)))
 
     def _write(self, Z, start):
         place = np.arange(start, start + len(Z))
-        self.blocks[place // BLOCK, :, place % BLOCK] = Z
+        self.blocks[place // SUPPORT_BLOCK, :, place % SUPPORT_BLOCK] = Z
 
-    def rows(self, which):
+    def rows(self, places):
         """Rows at these places, (rows, p)."""
-        return self.blocks[which // BLOCK, :, which % BLOCK]
+        return self.blocks[places // SUPPORT_BLOCK, :, places % SUPPORT_BLOCK]
 
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); every sum is in one order."""
-        pieces = -(-self.count // BLOCK)
-        if coefs.shape[1] < pieces * BLOCK:
-            unpadded_coefs, coefs = coefs, np.zeros((len(coefs), pieces * BLOCK))
-            coefs[:, : unpadded_coefs.shape[1]] = unpadded_coefs
+        pieces = -(-self.count // SUPPORT_BLOCK)
+        n_missing = pieces * SUPPORT_BLOCK - coefs.shape[1]
+        if n_missing > 0:
+            coefs = np.pad(coefs, ((0, 0), (0, n_missing)))
         return self.function.scores(self.blocks, pieces, np.ascontiguousarray(coefs), Z)
 
     def gram(self, Z, together=True):
-        """Kernels (n, BLOCK) of rows z, which are the last of at most BLOCK, with all of them."""
+        """Kernels (n, SUPPORT_BLOCK) of the last rows z with all, which fill at most one block."""
         return self.function.gram(self.blocks[0], Z)
 
     def kernels(self, Z):
         """Kernels (n, rows) of rows Z with all."""
-        every = self.rows(np.arange(self.count)).T
-        chunks = (every[:, start : start + WIDE] for start in range(0, self.count, WIDE))
+        every, size = self.rows(np.arange(self.count)).T, 256
+        chunks = (every[:, start : start + size] for start in range(0, self.count, size))
         return np.hstack([self.function.gram(chunk, Z) for chunk in chunks])
 
 
@@ -126,8 +104,7 @@ class ForeignSupport(Support):
     """Rows as a function of the user's takes them, (rows, p).
 
     Its value for a pair of rows may depend on how many rows it receives, so streams call it once
-    per row, with all rows before. For a precomputed matrix only the column numbers of rows are
-    stored.
+    per row, with all rows before.
     """
 
     def _empty(self):
@@ -142,9 +119,9 @@ class ForeignSupport(Support):
         if not self.of_columns:
             self.stored[start : start + len(Z)] = Z
 
-    def rows(self, which):
+    def rows(self, places):
         """Rows at these places, (rows, p)."""
-        return self.stored[which]
+        return self.stored[places]
 
     def values(self, Z, count):
         """Kernels (n, count) of rows Z with the first rows."""
@@ -157,12 +134,12 @@ class ForeignSupport(Support):
 
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); not `together`, each row by itself."""
-        step = CELLS // max(self.count, 1) + 1 if together else 1
+        step = (1 << 22) // max(self.count, 1) + 1 if together else 1
         return summed(self.kernels, Z, coefs[:, : self.count].T, step)
 
     def gram(self, Z, together=True):
-        """Kernels (n, BLOCK) of rows z, which are the last of at most BLOCK, with all of them."""
-        out = np.zeros((len(Z), BLOCK))
+        """Kernels (n, SUPPORT_BLOCK) of the last rows z with all, which fill at most one block."""
+        out = np.zeros((len(Z), SUPPORT_BLOCK))
         if together:
             out[:, : self.count] = self.values(Z, self.count)
             return out
@@ -173,27 +150,17 @@ class ForeignSupport(Support):
 
 
 def support_for(function, c, width, dtype):
-    """Empty `Support` of the kind that a kernel needs; parameters as there."""
+    """Empty `Support` of the kind that a kernel needs."""
     kind = ForeignSupport if isinstance(function, ForeignKernel) else BlockSupport
     return kind(function, c, width, dtype)
-
-
-#: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
-LONG_BLOCK = 128
 
 
 class Expansion(State):
     """Support rows with their coefficients, and the block that is being learned.
 
     Coefficients of a row are those of the function, and behind them those of the sum of the
-    functions played. Rows whose coefficients are all 0 are left out when their block ends.
-
-    Parameters
-    ----------
-    dim : int
-        Outputs.
-    support : Support
-        An empty one, whose rows have `dim` coefficients, or twice as many if sums are kept.
+    functions played. Rows whose coefficients are all 0 are left out when their block ends. The
+    support is empty; its rows have `dim` coefficients, or twice as many if sums are kept.
     """
 
     def __init__(self, dim, support):
@@ -202,19 +169,15 @@ class Expansion(State):
         self._open()
 
     def _open(self):
-        """Begin a block."""
+        """Begin a block, a longer one if the kernels of all pairs are known."""
         self.opened.count = self.count = 0
-        rows = BLOCK if self.gram is None else LONG_BLOCK
+        rows = SUPPORT_BLOCK if self.gram is None else 2 * SUPPORT_BLOCK
         self.data = np.zeros((rows, self.dim + rows))
         self.Theta = np.zeros((self.dim + rows, len(self.support.coefs)))
         self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
 
     def fill(self, Z, cache):
-        """Make rows Z, which are learned in any order and again and again, support rows.
-
-        Their kernels are kept while they are learned, in single precision, as far as they take
-        `cache` bytes at most.
-        """
+        """Make rows Z of several passes support rows; keep their kernels in `cache` bytes."""
         self.support.add(Z, np.arange(len(Z)))
         self.gram = KeptKernels(self.support, Z, cache)
         self._open()
@@ -251,8 +214,8 @@ class Expansion(State):
     def take(self, Z, index, together=False):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
 
-        `index` are their numbers, places of support rows after `fill`. Rows that always come in the
-        same block may be scored `together`. If kernels are kept, Z may be `None`.
+        `index` are their numbers, or places of support rows after `fill`; then Z may be `None`.
+        Rows that always come in the same block may be scored `together`.
         """
         order = np.arange(self.count, self.count + len(index))
         self.opened.count = self.count

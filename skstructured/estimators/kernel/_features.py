@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_choice, check_finite, check_integer
 from skstructured._engine.move_and_score import with_feature_subset
@@ -13,15 +12,9 @@ from skstructured._engine.state import State
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER_SEARCH
-from skstructured.estimators._auto import is_auto
+from skstructured.estimators._auto import draw_seeds, is_auto
 from skstructured.estimators.kernel._values import counted_rows, kernel_of, width_of
 from skstructured.guarantees.certificates import mixture_certificate
-
-#: Factors of γ of the three kernels whose mean is "multiscale".
-OCTAVES = (0.25, 1.0, 4.0)
-
-#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
-BALANCE = 3.0
 
 
 def frequencies_of(p, m, rng):
@@ -41,34 +34,17 @@ def frequencies_of(p, m, rng):
 class FourierMap(State):
     r"""φ(z) = (a cos ω_jᵀz, a sin ω_jᵀz), j = 1 … m, with normal ω_j drawn once (Yu et al. 2016).
 
-    Parameters
-    ----------
-    p, n_components : int
-        Features, and 2m; odd numbers are rounded up.
-    multiscale : bool
-        Whether γ is the middle of three.
-    rng : RandomState
-        Draws the frequencies.
-
-    Attributes
-    ----------
-    columns : int
-        Number of columns of φ.
-    frequencies : ndarray of shape (p, m)
-        With γ = 1.
-    octave : ndarray of shape (m,)
-        By what γ is multiplied, with `multiscale`.
-    amplitudes : ndarray of shape (m,)
-        The factors a.
+    ‖φ‖² is three times the number p of features, which is the mean of ‖z‖². There are
+    `n_components` columns, or one more; with `multiscale`, γ is the middle of three.
     """
 
     def __init__(self, p, n_components, multiscale, rng):
         n_frequencies = -(-n_components // 2)
-        factors = OCTAVES[:n_frequencies] if multiscale else (1.0,)
+        factors = (0.25, 1.0, 4.0)[:n_frequencies] if multiscale else (1.0,)
         sizes = [len(indices) for indices in np.array_split(np.arange(n_frequencies), len(factors))]
         shares = np.repeat([1.0 / (len(sizes) * size) for size in sizes], sizes)
         self.columns, self.octave = 2 * n_frequencies, np.repeat(factors, sizes)
-        self.amplitudes = np.sqrt(BALANCE * p * shares)
+        self.amplitudes = np.sqrt(3.0 * p * shares)
         self.frequencies = np.hstack([frequencies_of(p, size, rng) for size in sizes])
 
     def copy(self):
@@ -88,27 +64,10 @@ class FourierMap(State):
         return out
 
 
-def fourier_map(learner, gamma, count):
-    """A newly drawn map of a learner, whose width is that of a stream."""
-    p = learner.n_features_in_
-    width, multiscale = width_of(gamma, "rbf", p)
-    rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-    features = FourierMap(p, count, multiscale, rng)
-    features.set_width(width)
-    return features
-
-
-#: Random features, unless a number is given.
-USUAL = 1200
-
-
 def count_of(learner):
-    """Number of random features that stand for the kernel, 0 with the kernel itself.
-
-    A ValueError for parameters that do not go together.
-    """
+    """Number of random features, 0 with the kernel itself; a ValueError for bad parameters."""
     approximation, kernel = learner.approximation, kernel_of(learner)
-    count = USUAL if is_auto(learner.n_components) else learner.n_components
+    count = 1200 if is_auto(learner.n_components) else learner.n_components
     check_choice("approximation", approximation, ("none", "fourier"))
     check_integer("n_components", count)
     if approximation == "none":
@@ -124,14 +83,8 @@ def count_of(learner):
 class MappedScale(State):
     """What a `RunningScale` is to a model, for rows [z, φ(z)], z as such a scale makes them.
 
-    Nothing of φ is stored: it is computed for each block of rows, which are dense.
-
-    Parameters
-    ----------
-    inner : RunningScale
-        What makes z, and the indicators of gaps, which stand between z and φ(z).
-    features : FourierMap
-        What makes φ.
+    Nothing of φ is stored: it is computed for each block of rows, which are dense. The `inner` one
+    makes z, and the indicators of missing values between z and φ(z).
     """
 
     def __init__(self, inner, features):
@@ -153,12 +106,10 @@ class MappedScale(State):
         return rows_in_cache(size, self.columns)
 
     def apply(self, rows, order=None, weight=None):
-        """See `RunningScale`."""
         mapped = self._behind(*self.inner.apply(rows, order, weight))
         return mapped, np.arange(mapped.n_rows)
 
     def counted(self, rows, order, weight, ahead=False):
-        """See `RunningScale`."""
         pending = self.inner.counted(rows, order, weight, ahead)
         mapped = self._behind(pending.rows, pending.places)
         earlier_data = mapped.data
@@ -190,35 +141,21 @@ class MappedScale(State):
 
     def reset_copy(self):
         """A new scale with the same features, which has seen no rows."""
-        return MappedScale(dense(self.inner.reset_copy()), self.features)
+        return MappedScale(convert_to_dense(self.inner.reset_copy()), self.features)
 
     def _mapped(self, Z):
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
         return Rows.from_array(self.features.behind(Z, self.mapped))
 
 
-def dense(scale):
+def convert_to_dense(scale):
     """A new `RunningScale` for dense rows: CSR ones are converted."""
     scale.makes_sparse(Rows.from_array(np.empty((0, 1))))
     return scale
 
 
-#: CSR rows have at most so many columns: they are made dense.
-WIDEST = 4096
-
-#: Rows, at most, by which the width of the kernel goes.
-SEEN = 5000
-
-#: Rows that are scored at a time.
-SCORED = 1024
-
-
 class FeatureModel(LinearModel):
-    """A linear model over [z, φ(z)]; a mixture has as many experts over z alone.
-
-    The latter are the last ones; each has the optimizer of one of the former, which sees ‖z‖²
-    instead of ‖[z, φ(z)]‖².
-    """
+    """A linear model over [z, φ(z)]; a mixture has as many experts over z alone, the last ones."""
 
     search, small_products = FOURIER_SEARCH, True
     without_kernels = (
@@ -228,6 +165,9 @@ class FeatureModel(LinearModel):
     #: One row is transformed by more than a kernel.
     learns_alone = False
     play_alone: Any = None
+
+    #: CSR rows have at most so many columns: they are made dense.
+    widest = 4096
 
     def _set_up(self, learner, vectors):
         self.has_lines = self.optimizer.mixes
@@ -242,14 +182,12 @@ class FeatureModel(LinearModel):
         return super()._experts() * (1 + self.has_lines)
 
     def expert_names(self):
-        """See `LinearModel`."""
         names = self.optimizer.names(False)
         if self.has_lines:
             names = names + [f"{name} of the line" for name in names]
         return names + [f"average of {name}" for name in names] if self.averaged else names
 
     def _theorem(self, delta):
-        """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
         if not self.has_lines:
             return super()._theorem(delta)
         return mixture_certificate(
@@ -269,15 +207,19 @@ class FeatureModel(LinearModel):
 
     def _new_scale(self, learner):
         """The standardization and the map of rows; widths are those of a stream."""
-        inner = dense(scale_of(learner, learner.n_features_in_, True))
-        return MappedScale(inner, fourier_map(learner, learner.gamma, count_of(learner)))
+        count, p = count_of(learner), learner.n_features_in_
+        width, multiscale = width_of(learner.gamma, "rbf", p)
+        rng = np.random.RandomState(draw_seeds(learner.random_state_))
+        features = FourierMap(p, count, multiscale, rng)
+        features.set_width(width)
+        return MappedScale(convert_to_dense(scale_of(learner, p, True)), features)
 
     def check(self, learner, batch, stream):
-        """See `Model`; values that are not finite cannot be recognized after the map."""
-        if batch.rows.is_sparse and batch.rows.width > WIDEST:
+        """A ValueError for wide CSR rows, and values that the map makes finite."""
+        if batch.rows.is_sparse and batch.rows.width > self.widest:
             raise ValueError(
-                f"Random features are only supported for CSR rows with at most {WIDEST:,} columns; "
-                f"got {batch.rows.width:,}. Put TruncatedSVD() before the estimator in a "
+                f"Random features are only supported for CSR rows with at most {self.widest:,} "
+                f"columns; got {batch.rows.width:,}. Put TruncatedSVD() before the estimator in a "
                 "pipeline, or use OnlineStructuredPredictor, which is linear."
             )
         check_finite(learner, batch.rows)
@@ -285,7 +227,7 @@ class FeatureModel(LinearModel):
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
         scale = self.scale.reset_copy().inner
-        chosen = counted_rows(batch.weights, SEEN)
+        chosen = counted_rows(batch.weights, 5000)
         weight, sample = batch.weights[chosen], batch.rows.matrix[chosen]
         sample = Rows.from_array(sample.toarray() if batch.rows.is_sparse else sample)
         scale.count_all(sample, weight)
@@ -293,9 +235,9 @@ class FeatureModel(LinearModel):
         self.scale.features.set_width(width_of(learner.gamma, "rbf", Z.shape[1], Z, weight)[0])
 
     def scores(self, batch, averaged):
-        """See `Model`; features are computed for some rows at a time."""
-        theta = np.empty((batch.rows.n_rows, self.space.dim_))
-        for start in range(0, len(theta), SCORED):
-            chunk = slice(start, start + SCORED)
+        """Scores (n, dim); features are computed for some rows at a time."""
+        theta, size = np.empty((batch.rows.n_rows, self.space.dim_)), 1024
+        for start in range(0, len(theta), size):
+            chunk = slice(start, start + size)
             theta[chunk] = super().scores(batch.take(chunk), averaged)
         return theta if self.factor == 1.0 else self.factor * theta

@@ -9,13 +9,8 @@ asked for, in double precision.
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, is_kernel, kernel
-from skstructured.estimators.kernel._values import MULTISCALE, RBF, KernelFunction
-
-#: Kernels of a row that are summed in single precision.
-CHUNK = 4096
-
-#: Sizes of coefficients, by which they are divided, are between these numbers.
-SMALL, HUGE = 1e-150, 1e150
+from skstructured._engine.rounds import NO_INTS
+from skstructured.estimators.kernel._values import KernelFunction, KernelKind
 
 
 @kernel(fastmath=FASTMATH)
@@ -51,13 +46,13 @@ def sum_kernels(matrix, middle, indices, small, size, sums, places, out):
     multiple of two, with their `sums`. Behind them stand the kernels with the rows at q places.
     """
     (c, n), last, dim = small.shape, indices.shape[0] - 1, out.shape[1] - places.shape[0]
-    total = np.empty((c, 4))
+    size_of_chunk, total = 4096, np.empty((c, 4))  # kernels that are summed in single precision
     for r in range(0, indices.shape[0], 4):
         total[:] = 0.0
         g0, g1 = matrix[indices[r]], matrix[indices[min(r + 1, last)]]
         g2, g3 = matrix[indices[min(r + 2, last)]], matrix[indices[min(r + 3, last)]]
-        for start in range(0, n, CHUNK):
-            chunk = slice(start, min(start + CHUNK, n))
+        for start in range(0, n, size_of_chunk):
+            chunk = slice(start, min(start + size_of_chunk, n))
             rows = g0[chunk], g1[chunk], g2[chunk], g3[chunk]
             for k in range(0, c, 2):
                 weights = small[k, start:], small[k + 1, start:]
@@ -70,32 +65,8 @@ def sum_kernels(matrix, middle, indices, small, size, sums, places, out):
                 out[r + q, dim + i] = row[places[i]] + middle
 
 
-#: Kernels of rows with all that are computed at a time.
-CELLS = 1 << 19
-
-#: Rows whose kernels have the number amid all as their mean.
-FIRST = 32
-
-#: Kernels that are kept are below: their sums are far from the end of single precision.
-LARGE = 1e30
-
-#: Of fewer rows sums are left to numpy, so that nothing is compiled for them alone.
-MANY = 1000
-
-NO_PLACES = np.zeros(0, dtype=np.int64)
-
-
 class KeptKernels:
-    """Kernels of n rows with all of them; those of the first rows are in memory.
-
-    Parameters
-    ----------
-    support : Support
-        The rows.
-    Z : ndarray of shape (n, p)
-        The same rows.
-    cache : float
-        Bytes that the kernels may take.
+    """Kernels of the n rows Z of `support` with all; the first, in `cache` bytes, are in memory.
 
     Attributes
     ----------
@@ -103,15 +74,21 @@ class KeptKernels:
         Kernels of the first rows with all, less `middle`, in single precision.
     middle : float
         The median of the first of them: a mean would depend on a few distant rows.
-    `centered` : ndarray of shape (n, p) or None
+    centered : ndarray of shape (n, p) or None
         Rows whose products give the kernels; None if differences of rows must.
     """
+
+    #: Kernels that are computed at a time.
+    block_size = 1 << 19
+
+    #: Sums of so few rows are left to numpy, so nothing is compiled for them alone.
+    few_rows = 1000
 
     def __init__(self, support, Z, cache):
         self.support, self.Z, n = support, Z, len(Z)
         self.centered = self._centered()
-        self.middle = float(np.median(self.values(np.arange(min(FIRST, n)))))
-        n_kept, step = min(n, int(cache // (4 * n))), CELLS // n + 1
+        self.middle = float(np.median(self.values(np.arange(min(32, n)))))
+        n_kept, step = min(n, int(cache // (4 * n))), self.block_size // n + 1
         self.matrix = np.empty((n_kept, n), dtype=np.float32)
         for start in range(0, n_kept, step):
             if not self._store(start, min(start + step, n_kept)):
@@ -119,11 +96,11 @@ class KeptKernels:
                 break
 
     def _centered(self):
-        """Rows whose products give the kernels, in double precision; None if differences must."""
+        """See the attribute, in double precision."""
         function, Z = self.support.function, np.asarray(self.Z, dtype=np.float64)
         if not isinstance(function, KernelFunction):
             return None
-        Z = Z - Z.mean(axis=0) if function.kind in (RBF, MULTISCALE) else Z
+        Z = Z - Z.mean(axis=0) if function.kind in (KernelKind.RBF, KernelKind.MULTISCALE) else Z
         return Z if function.has_products(Z) else None
 
     def _store(self, start, stop):
@@ -132,7 +109,7 @@ class KeptKernels:
         block = self.matrix[start:stop, begin:]
         with np.errstate(over="ignore", invalid="ignore"):
             block[:] = self.values(np.arange(start, stop), begin, self.middle)
-            if not (block.max() < LARGE and block.min() > -LARGE):
+            if not (block.max() < 1e30 and block.min() > -1e30):  # their sums have to be finite
                 return False
         if self.centered is not None:
             self.matrix[stop:, start:stop] = self.matrix[start:stop, stop : len(self.matrix)].T
@@ -142,11 +119,10 @@ class KeptKernels:
         """Kernels (m, n − begin) of the rows `indices` with all from one on, less a number."""
         if self.centered is None:
             return self.support.kernels(self.Z[indices])[:, begin:] - less
-        return self.support.function.by_products(
-            self.centered[indices], self.centered[begin:], less
-        )
+        X, Z = self.centered[indices], self.centered[begin:]
+        return self.support.function.by_products(X, Z, less)
 
-    def read(self, coefs, indices, places=NO_PLACES):
+    def read(self, coefs, indices, places=NO_INTS):
         """Σ_i coefs_i k(x_i, x), (m, c), of rows at some places; their kernels with others, (m, q).
 
         The result has both side by side; coefs are (c, n) at least.
@@ -156,22 +132,22 @@ class KeptKernels:
             return self._kept(coefs, indices, places)
         out = np.empty((len(indices), len(coefs) + len(places)))
         out[is_kept] = self._kept(coefs, indices[is_kept], places)
-        out[~is_kept] = _sums(self.values(indices[~is_kept]), coefs, places)
+        out[~is_kept] = _kernel_sums(self.values(indices[~is_kept]), coefs, places)
         return out
 
     def _kept(self, coefs, indices, places):
         """`read` of rows that are kept."""
         (c, n), m = (len(coefs), len(self.Z)), len(indices)
-        if n <= MANY or not is_kernel(sum_kernels):
-            return _sums(self.matrix[indices] + np.float64(self.middle), coefs, places)
+        if n <= self.few_rows or not is_kernel(sum_kernels):
+            return _kernel_sums(self.matrix[indices] + np.float64(self.middle), coefs, places)
         small, out = np.zeros((c + c % 2, n), np.float32), np.empty((m, c + len(places)))
         with np.errstate(over="ignore", invalid="ignore"):  # scores are checked
-            size = np.clip(np.sqrt(np.einsum("ij,ij->i", coefs, coefs)), SMALL, HUGE)
+            size = np.clip(np.sqrt(np.einsum("ij,ij->i", coefs, coefs)), 1e-150, 1e150)
             small[:c], sums = coefs / size[:, None], coefs.sum(axis=1)
         sum_kernels(self.matrix, self.middle, indices, small, size, sums, places, out)
         return out
 
 
-def _sums(values, coefs, places):
+def _kernel_sums(values, coefs, places):
     """Kernels (m, n) times coefficients, and behind the sums those with the rows at some places."""
     return np.hstack([values @ coefs.T, values[:, places]])

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_finite, dtype_of
+from skstructured._base.validation import check_finite, dtype_of, is_precomputed
 from skstructured._engine.rounds import NO_FLOATS, single_row_rounds
 from skstructured._engine.standardize import NO_CALL, Counted
 from skstructured._engine.state import LinearState, LoopState, at_once
@@ -13,20 +13,8 @@ from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
 from skstructured._learners.multiple_passes import most_passes
 from skstructured._learners.pass_selection import KERNEL_SEARCH
+from skstructured.estimators.kernel import _values
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
-from skstructured.estimators.kernel._values import (
-    BLOCK,
-    check_cache_size,
-    finite_scores,
-    foreign_kernel,
-    is_precomputed,
-    kernel_function,
-    kernel_of,
-    width_of,
-)
-
-#: Products of about a second: other threads wait for the rows that take them.
-PRODUCTS = 1 << 32
 
 
 def refuse_precomputed(learner, anew):
@@ -67,9 +55,9 @@ class KernelModel(Model):
                 f"optimizer={optimizer!r} has per-feature step sizes, which are not supported for "
                 "kernels."
             )
-        kernel = kernel_of(learner)
+        kernel = _values.kernel_of(learner)
         self.kernel, self.degree, self.coef0 = kernel.function, kernel.degree, kernel.coef0
-        self.cache, self.gamma = check_cache_size(kernel.cache_size), learner.gamma
+        self.cache, self.gamma = _values.check_cache_size(kernel.cache_size), learner.gamma
         self.intercept = learner._intercept
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
@@ -82,21 +70,19 @@ class KernelModel(Model):
     def _new_expansion(self, Z=None, weight=None):
         """One without rows; the kernel's width is chosen by weighted rows Z, if there are any."""
         c, columns = (1 + self.averaged) * self.space.dim_, self.scale.columns
-        function = foreign_kernel(self.kernel, self.intercept)
+        function = _values.foreign_kernel(self.kernel, self.intercept)
         if function is None:
             p = self.width if Z is None else Z.shape[1]
-            kernel_params = width_of(self.gamma, self.kernel, p, Z, weight), self.coef0, self.degree
-            function = kernel_function(self.kernel, *kernel_params, self.intercept)
+            width = _values.width_of(self.gamma, self.kernel, p, Z, weight)
+            settings = width, self.coef0, self.degree, self.intercept
+            function = _values.kernel_function(self.kernel, *settings)
         return Expansion(self.space.dim_, support_for(function, c, columns, self.dtype))
 
     def check(self, learner, batch, stream):
-        """See `Model`."""
+        """A ValueError for rows that the kernel does not accept."""
         rows = batch.rows
-        if self.is_precomputed and rows.n_rows != rows.width:
-            raise ValueError(
-                "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
-                f"rows, got X of shape {(rows.n_rows, rows.width)}."
-            )
+        if self.is_precomputed:
+            _values.check_square((rows.n_rows, rows.width))
         check_finite(learner, rows)  # of kernels of what is not, nothing can be seen any more
         longest = self.expansion.support.function.longest()
         bad = rows.first_bad(False, 0.0, longest) if stream and not self.scale.used else -1
@@ -122,7 +108,6 @@ class KernelModel(Model):
             self.expansion.fill(self.given, self.cache)
 
     def fresh_copy(self):
-        """See `Model`: rows and kernels are shared."""
         twin = copy.copy(self)
         twin.state, twin.expansion = self.state.copy(), self.expansion.twin()
         twin.work = self.work.copy()
@@ -130,14 +115,14 @@ class KernelModel(Model):
         return twin
 
     def scores_of(self, batch, which, averaged):
-        """See `Model`; kernels of the rounds are used if they are kept."""
+        """Scores of some rounds; their kernels are used if they are kept."""
         self.expansion.close()
-        coefs = self.coefficients(averaged)
-        return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
+        theta = self.expansion.scores_of(self.coefficients(averaged), which, self.given)
+        return _values.finite_scores(theta, self.kernel)
 
     @property
     def small_products(self):
-        """See `Model`: those with kernels that are kept, and not the kernels themselves."""
+        """Whether products are those with kept kernels, and not the kernels themselves."""
         gram = self.expansion.gram
         return gram is not None and len(gram.matrix) == len(gram.Z)
 
@@ -152,8 +137,8 @@ class KernelModel(Model):
 
     def _block_size(self, rows):
         support = self.expansion.support
-        slow = PRODUCTS // max(support.count * support.width, 1)
-        return max(BLOCK, min(self._bound().block_size, slow))
+        rows_per_second = (1 << 32) // max(support.count * support.width, 1)
+        return max(_values.SUPPORT_BLOCK, min(self._bound().block_size, rows_per_second))
 
     def _learn(self, rows, block, V, weight, theta, record):
         """Rows of weight 0 are played, and take no place, so the blocks of others do not change.
@@ -195,18 +180,19 @@ class KernelModel(Model):
         self.state.Theta, self.state.by_feature = expansion.Theta, True
         rounds, constants = single_row_rounds(taken[1], V, weight), (self.params, self.options)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
-        stopped = self._learn_at_once(
-            lambda state: [
-                kernels.call_of(taken[0], rounds, state, constants, results),
-                expansion.keeping(len(block), state.Theta),
-                counted.commit,
-            ]
-        )
+
+        def calls(state):
+            loop = kernels.call_of(taken[0], rounds, state, constants, results)
+            return [loop, expansion.keeping(len(block), state.Theta), counted.commit]
+
+        stopped = self._learn_at_once(calls)
         if stopped >= 0:
             at_once(expansion.keeping(stopped - len(block), expansion.Theta), counted.undo)
             if self.given is None:
                 self.scale.apply(rows, block[:stopped], weight[:stopped])
-            self._check_length(taken[1][stopped], block[stopped])
+            place = taken[1][stopped]
+            square = expansion.data[place, expansion.dim + place]
+            _values.check_positive_definite(square, self.kernel, block[stopped])
         return stopped
 
     def _take(self, rows, block, weight):
@@ -219,15 +205,6 @@ class KernelModel(Model):
         index = self.expansion.given + np.arange(len(block))
         Z = self._prepared(counted.rows.matrix[counted.places])
         return self.expansion.take(Z, block if self.is_precomputed else index), counted
-
-    def _check_length(self, place, row):
-        """A ValueError if a row stopped the loop because k(x, x) is negative."""
-        square = self.expansion.data[place, self.expansion.dim + place]
-        if square < 0.0:
-            raise ValueError(
-                f"kernel={self.kernel!r} is not positive definite: k(x, x) = {square:.4g} for row "
-                f"{row} of X."
-            )
 
     def comparison(self, batch, weight):
         """Raise a GuaranteeError: no comparator can be found by search."""
@@ -263,4 +240,5 @@ class KernelModel(Model):
     def scores(self, batch, averaged):
         """``Σ_i β_i k(x_i, x)``, (n, dim)."""
         Z = self._prepared(self.scale.transformed(batch.rows).matrix)
-        return finite_scores(self.expansion.scores(self.coefficients(averaged), Z), self.kernel)
+        theta = self.expansion.scores(self.coefficients(averaged), Z)
+        return _values.finite_scores(theta, self.kernel)

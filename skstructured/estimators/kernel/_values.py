@@ -4,6 +4,7 @@ that users give: by scikit-learn's names, as functions, or as precomputed matric
 
 import math
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,17 +33,18 @@ def arc_cosine(product, x_sq, z_sq):
     return size * (sine + (math.pi - angle if cosine > 0.0 else angle) * cosine) / math.pi
 
 
-#: Kernels that are computed here, by their place; "multiscale" is the mean of three "rbf".
-#: Rows are divided by their norms before "cosine", which is then the same as "linear".
-KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")
-LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE, ARC_COSINE = range(8)
+class KernelKind(IntEnum):
+    """Kernels that are computed here.
 
-#: Exponents below it are 0.
-SMALLEST = -700.0
+    "multiscale" is the mean of three "rbf". Rows are divided by their norms before "cosine", which
+    is then the same as "linear".
+    """
+
+    LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE, ARC_COSINE = range(8)
 
 
 @kernel(fastmath=FASTMATH)
-def _sums(squares, block, z, out):
+def _products_or_squares(squares, block, z, out):
     """Out = <x_i, z> of every row x_i of a block, or with `squares` ‖x_i − z‖².
 
     Four features to a sweep; by differences, so near rows lose no digits.
@@ -82,21 +84,21 @@ def finish(kind, numbers, x_sq, z_sq, out):
     ``(e + e⁴ + e¹⁶)/3`` of ``e = exp(−γ‖x−z‖²/4)``.
     """
     gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
-    if kind in (RBF, MULTISCALE, LAPLACIAN):
-        factor = 0.25 * gamma if kind == MULTISCALE else gamma
+    if kind in (KernelKind.RBF, KernelKind.MULTISCALE, KernelKind.LAPLACIAN):
+        factor = 0.25 * gamma if kind == KernelKind.MULTISCALE else gamma
         for i in range(out.shape[0]):
-            out[i] = exp_of(max(-factor * out[i], SMALLEST))
-    if kind == MULTISCALE:
+            out[i] = exp_of(max(-factor * out[i], -700.0))
+    if kind == KernelKind.MULTISCALE:
         for i in range(out.shape[0]):
             once = out[i] * out[i] * out[i] * out[i]
             out[i] = (out[i] + once + once * once * once * once) / 3.0
-    elif kind == POLY:
+    elif kind == KernelKind.POLY:
         for i in range(out.shape[0]):
             out[i] = (gamma * out[i] + coef0) ** degree
-    elif kind == SIGMOID:
+    elif kind == KernelKind.SIGMOID:
         for i in range(out.shape[0]):
             out[i] = math.tanh(gamma * out[i] + coef0)
-    elif kind == ARC_COSINE:
+    elif kind == KernelKind.ARC_COSINE:
         for i in range(out.shape[0]):
             out[i] = arc_cosine(out[i] + coef0, x_sq[i] + coef0, z_sq + coef0)
     if constant != 0.0:
@@ -108,11 +110,11 @@ def finish(kind, numbers, x_sq, z_sq, out):
 def block_values(kind, numbers, block, z, out):
     """Out = k(x_i, z) + constant of every row of the block, by differences of rows."""
     squares, square = out[:0], 0.0
-    if kind == LAPLACIAN:
+    if kind == KernelKind.LAPLACIAN:
         _distances(block, z, out)
     else:
-        _sums(kind in (RBF, MULTISCALE), block, z, out)
-    if kind == ARC_COSINE:
+        _products_or_squares(kind in (KernelKind.RBF, KernelKind.MULTISCALE), block, z, out)
+    if kind == KernelKind.ARC_COSINE:
         squares = np.zeros(out.shape[0])
         for a in range(z.shape[0]):
             square += z[a] * z[a]
@@ -126,7 +128,7 @@ def finish_products(kind, numbers, x_sq, z_sq, out):
     """Out (n, m): products of rows x with rows z become kernels, by their squared norms."""
     for r in range(out.shape[0]):
         row = out[r]
-        if kind in (RBF, MULTISCALE):
+        if kind in (KernelKind.RBF, KernelKind.MULTISCALE):
             for i in range(row.shape[0]):
                 row[i] = max(x_sq[r] + z_sq[i] - 2.0 * row[i], 0.0)
         finish(kind, numbers, z_sq, x_sq[r], row)
@@ -151,8 +153,7 @@ def steps_of_scores(kind, numbers, blocks, pieces, coefs, Z, values, out):
 def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
     """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel.
 
-    Kernels of row r with a block go to values (n or 1, rows of a block), to its last row if it has
-    none for r.
+    Kernels of row r with a block go to values (n or 1, rows of a block), in row r if there is one.
     """
     size = blocks.shape[2]
     for m in range(pieces):
@@ -163,16 +164,7 @@ def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
 
 
 #: Support rows in a block.
-BLOCK = 64
-
-#: Rows whose distances the median is taken of.
-SAMPLED = 500
-
-#: The largest k(x, x): sums of such values are far from overflow.
-LARGEST_VALUE = 1e150
-
-#: By how much kernels by products may differ from those by differences, at most.
-TOLERANCE = 1e-9
+SUPPORT_BLOCK = 64
 
 
 @parameters
@@ -248,30 +240,22 @@ def intercept_of(learner, auto):
 
 
 class KernelFunction(NamedTuple):
-    """A kernel k(x, z), with the number that is added to it.
-
-    Attributes
-    ----------
-    kind : int
-        Place in `KINDS`.
-    numbers : ndarray of shape (4,)
-        γ, coef0, degree, and the constant added, 1 for an intercept.
-    """
+    """A kernel k(x, z) of a `KernelKind`; numbers (4,) are γ, coef0, degree, and the constant."""
 
     kind: int
     numbers: np.ndarray
 
     def longest(self):
-        """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
+        """The largest norm of rows with k(x, x) ≤ 1e150, far from overflow, of "poly" alone."""
         gamma, coef0, degree = np.abs(self.numbers[:3])
-        if self.kind != POLY or gamma == 0.0 or degree < 1.0:
+        if self.kind != KernelKind.POLY or gamma == 0.0 or degree < 1.0:
             return np.inf
-        reach = LARGEST_VALUE ** (1.0 / degree)
+        reach = 1e150 ** (1.0 / degree)
         return math.sqrt(max(reach - coef0, 0.0) / gamma)
 
     def prepared(self, Z):
         """Rows as stored: for "cosine" divided by their norms, by largest entries first."""
-        if self.kind != COSINE:
+        if self.kind != KernelKind.COSINE:
             return Z
         largest = np.abs(Z).max(axis=1, keepdims=True).astype(np.float64)
         shares = Z / np.where(largest > 0.0, largest, 1.0)
@@ -286,17 +270,19 @@ class KernelFunction(NamedTuple):
         return out
 
     def gram(self, block, Z):
-        """Kernels (n, BLOCK) of rows Z with those of one block."""
-        values, size = np.empty((len(Z), block.shape[1])), block.shape[1]
+        """Kernels (n, SUPPORT_BLOCK) of rows Z with those of one block."""
+        size = block.shape[1]
+        values = np.empty((len(Z), size))
         self.scores(np.ascontiguousarray(block)[None], 1, np.empty((0, size)), Z, values)
         return values
 
-    def has_products(self, Z):
-        """Whether kernels of rows Z by products of matrices are exact to `TOLERANCE`."""
-        steepest = {RBF: 1.0, MULTISCALE: 4.0, LAPLACIAN: np.inf}.get(self.kind, 0.0)
+    def has_products(self, Z, tol=1e-9):
+        """Whether kernels of rows Z by products of matrices are exact to `tol`."""
+        slopes = {KernelKind.RBF: 1.0, KernelKind.MULTISCALE: 4.0, KernelKind.LAPLACIAN: np.inf}
+        steepest = slopes.get(self.kind, 0.0)
         largest = np.einsum("ij,ij->i", Z, Z).max(initial=0.0)
         error = 8.0 * np.finfo(np.float64).eps * largest
-        return steepest == 0.0 or steepest * self.numbers[0] * error <= TOLERANCE
+        return steepest == 0.0 or steepest * self.numbers[0] * error <= tol
 
     def by_products(self, X, Z, less):
         """Kernels (n, m) of rows X with rows Z, both in float64, less a number, by BLAS."""
@@ -310,6 +296,24 @@ def check_cache_size(value):
     """Bytes of `cache_size` MiB; a ValueError unless it is a number at least 0."""
     size = check_real("cache_size", value, lambda v: v >= 0.0, "be at least 0")
     return min(size, 2.0**40) * 2**20
+
+
+def check_square(shape):
+    """A ValueError unless a matrix of kernels is square."""
+    if shape[0] != shape[1]:
+        raise ValueError(
+            "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
+            f"rows, got X of shape {tuple(shape)}."
+        )
+
+
+def check_positive_definite(square, kernel, row):
+    """A ValueError if k(x, x) is negative for a row of X."""
+    if square < 0.0:
+        raise ValueError(
+            f"kernel={kernel!r} is not positive definite: k(x, x) = {square:.4g} for row "
+            f"{row} of X."
+        )
 
 
 def finite_scores(theta, kernel):
@@ -329,9 +333,9 @@ def counted_rows(weight, most):
     return counted[np.sort(np.random.RandomState(0).permutation(len(counted))[:most])]
 
 
-def _median_distance(Z, weight):
+def _median_distance(Z, weight, most_rows=500):
     """Median ‖x − z‖² of different rows, among some of Z; 1 if all are the same."""
-    indices = counted_rows(weight, SAMPLED)
+    indices = counted_rows(weight, most_rows)
     sample, share = Z[indices], weight[indices] / weight[indices].max()
     squares = pdist(sample, "sqeuclidean")
     first, second = np.triu_indices(len(indices), 1)
@@ -368,40 +372,27 @@ def width_of(gamma, kernel, p, Z=None, weight=None):
 
 def kernel_function(kernel, width, coef0, degree, intercept):
     """The `KernelFunction` of parameters as scikit-learn has them; ValueErrors name them."""
-    names = [name for name in KINDS if name != "multiscale"]
-    if not (isinstance(kernel, str) and kernel in names):
-        valid_names = ", ".join(map(repr, names))
+    kinds = {kind.name.lower().replace("_", "-"): int(kind) for kind in KernelKind}
+    del kinds["multiscale"]  # "rbf" by its gamma
+    if not (isinstance(kernel, str) and kernel in kinds):
+        valid_names = ", ".join(map(repr, kinds))
         raise ValueError(
             f"kernel must be one of {valid_names}, 'precomputed', or a callable, got {kernel!r}."
         )
     check_integer("degree", degree)
     gamma, multiscale = width
-    kind = MULTISCALE if multiscale else KINDS.index(kernel)
-    signed = kernel != "arc-cosine"
-    requirement = "be a number" if signed else "be at least 0 with kernel='arc-cosine'"
-    coef0 = check_real(
-        "coef0", coef0, lambda v: math.isfinite(v) and (signed or v >= 0.0), requirement
-    )
+    kind = int(KernelKind.MULTISCALE) if multiscale else kinds[kernel]
+    least, requirement = -math.inf, "be a number"
+    if kernel == "arc-cosine":
+        least, requirement = 0.0, "be at least 0 with kernel='arc-cosine'"
+    coef0 = check_real("coef0", coef0, lambda v: math.isfinite(v) and v >= least, requirement)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
 
 
-#: Kernels by name.
-NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
-
-#: Numbers in a block of kernels between new rows and those of `fit`.
-NUMBERS = 1 << 24
-
-
 class ForeignKernel(NamedTuple):
-    """A function ``kernel(X, Z)`` of the user's, as `SVC` takes it, or a matrix of kernels.
+    """A function ``kernel(X, Z)`` of the user's plus a constant; None is a matrix of kernels.
 
-    Attributes
-    ----------
-    function : callable or None
-        It returns the kernels (n, m) of all pairs. None if rows are those of a matrix, whose
-        columns correspond to the rows of `fit`.
-    constant : float
-        Added to every value, 1 for an intercept.
+    Rows are then those of a matrix, whose columns correspond to the rows of `fit`.
     """
 
     function: Any
@@ -418,8 +409,7 @@ class ForeignKernel(NamedTuple):
     def values(self, Z, rows):
         """Kernels (n, m) of rows Z with `rows`, or with columns of a matrix of kernels.
 
-        A ValueError for invalid values of the function. It must not write to the rows, which are
-        those that are stored.
+        A ValueError for invalid values of the function, which must not write to the stored rows.
         """
         if self.function is None:
             return Z[:, rows].astype(np.float64, copy=False) + self.constant
@@ -467,16 +457,7 @@ def foreign_kernel(kernel, intercept):
 
 
 class PairwiseKernel:
-    """k(x, z) + constant of standardized rows, by name, by a function, or precomputed.
-
-    Parameters
-    ----------
-    kernel : str or callable
-    gamma, degree, coef0 : float
-        As in scikit-learn; gamma is a number.
-    constant : float
-        Added to all values, 1 for an intercept.
-    """
+    """k(x, z) + constant of standardized rows, by name, by a function, or precomputed."""
 
     def __init__(self, kernel, gamma, degree, coef0, constant):
         self.kernel, self.constant = kernel, constant
@@ -495,18 +476,19 @@ class PairwiseKernel:
 
     def scores(self, Z, rows, coefficients):
         """Σ_i k(z, x_i) coefficients_i of every row z, some at a time; as `finite_scores`."""
-        step = max(NUMBERS // max(len(coefficients), 1), 1)
+        step = max((1 << 24) // max(len(coefficients), 1), 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            out = summed(lambda part: self(part, rows), Z, coefficients, step)
+            out = summed(lambda chunk: self(chunk, rows), Z, coefficients, step)
         return finite_scores(out, self.kernel)
 
 
-def check_kernel(kernel, gamma, degree, coef0):
+def check_pairwise_kernel(kernel, gamma, degree, coef0):
     """Raise a ValueError for an unknown kernel or a bad parameter of one."""
-    is_name = isinstance(kernel, str) and kernel in ("precomputed", *NAMES)
+    names = sorted(PAIRWISE_KERNEL_FUNCTIONS)
+    is_name = isinstance(kernel, str) and kernel in ("precomputed", *names)
     if not (is_name or callable(kernel)):
         raise ValueError(
-            f"kernel must be one of {', '.join(map(repr, NAMES))}, 'precomputed', or a callable, "
+            f"kernel must be one of {', '.join(map(repr, names))}, 'precomputed', or a callable, "
             f"got {kernel!r}."
         )
     if not (gamma is None or (isinstance(gamma, str) and gamma == "scale")):

@@ -72,16 +72,6 @@ def is_linear(learner):
     return isinstance(function, str) and function == "linear"
 
 
-def new_model(self):
-    """Return weights of features with ``kernel="linear"``, else coefficients of rows."""
-    return NormalizedText(self) if is_linear(self) else KernelModel(self)
-
-
-def wants_intercept(learner):
-    """Whether there is an intercept; "auto" has one with a linear kernel."""
-    return intercept_of(learner, is_linear(learner))
-
-
 def pistol_of(learner):
     """The optimizer of a learner; without one `PiSTOL` with its parameters."""
     if learner.optimizer is None:
@@ -89,13 +79,27 @@ def pistol_of(learner):
     return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
 
 
-def loss_of_margins(learner):
-    """The loss of a learner of classes before it is fitted."""
-    return MarginLoss(kind=learner.loss)
+class KernelLearner(OnlineEstimator):
+    """Base of the learners of this module: with a linear kernel they learn weights of features."""
+
+    _learns_singles = True
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
+
+    def _wants_intercept(self):
+        return intercept_of(self, is_linear(self))
+
+    def new_model(self):
+        """Return weights of features with ``kernel="linear"``, else coefficients of rows."""
+        return NormalizedText(self) if is_linear(self) else KernelModel(self)
 
 
-#: What `loss` may be.
-KINDS = ("logistic", "smooth_hinge", "hinge")
+class KernelClassifier(DecodedPredictions, KernelLearner):
+    """Base of the classifiers of this module: a function per class, by the loss of its margins."""
+
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+
+    def _unfitted_loss(self):
+        return MarginLoss(kind=self.loss)
 
 
 class Errors:
@@ -117,7 +121,7 @@ class Errors:
 
 @inherit_parameters(KernelStructuredPredictor)
 @parameters_with(KernelParameters)
-class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
+class PiSTOLClassifier(KernelClassifier):
     r"""PiSTOL: a classifier without hyperparameters to tune, linear or with a kernel.
 
     Use it instead of an SVM: ``PiSTOLClassifier(kernel="rbf")`` is on most data about as accurate
@@ -221,19 +225,14 @@ class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     optimizer: PiSTOL | None = None
     class_weight: dict | Literal["balanced"] | None = None
 
-    space, decoder, _given_decoder = Signs(), "map", given_decoder
-    _learns_singles = True
-    _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
-    _check_stream, new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-
     def _parts(self, space):
-        check_choice("loss", self.loss, KINDS)
+        check_choice("loss", self.loss, ("logistic", "smooth_hinge", "hinge"))
         return MarginLoss(space, self.loss), pistol_of(self)
 
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
+class PiSTOLRegressor(RegressorMixin, KernelLearner):
     r"""PiSTOL for numbers: robust and quantile regression without hyperparameters to tune.
 
     It is linear or uses a kernel. The functions f_t are those of `PiSTOLClassifier` [1]_, with s_t
@@ -325,10 +324,6 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     _: KW_ONLY
     max_iter: int = 10
 
-    _learns_singles = True
-    _wants_intercept, new_model = wants_intercept, new_model
-    _check_stream, score_factor_ = refuse_precomputed, score_factor
-
     def _unfitted_space(self):
         return RealLine()
 
@@ -405,7 +400,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
+class AveragedKernelSGDClassifier(KernelClassifier):
     r"""Averaged gradient descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
     The update is ``f_{t+1} = f_t − η s_t k(x_t, ·)`` [1]_ [2]_, and predictions use an average of
@@ -457,13 +452,8 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     eta: float = 0.3
     class_weight: dict | Literal["balanced"] | None = None
 
-    space, decoder, _given_decoder = Signs(), "map", given_decoder
-    _learns_singles = True
-    _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
-    _check_stream, new_model, score_factor_ = refuse_precomputed, new_model, score_factor
-
     def _parts(self, space):
-        check_choice("loss", self.loss, (*KINDS, "square"))
+        check_choice("loss", self.loss, ("logistic", "smooth_hinge", "hinge", "square"))
         return MarginLoss(space, self.loss), FixedStep(self.eta)
 
     def certificate(self, delta: float | None = None) -> Certificate:
@@ -496,7 +486,7 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
+class KernelPerceptronClassifier(KernelClassifier):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
     The update is ``f ← f + v k(x, ·)`` if ``v f(x) ≤ 0``, with v = ±1 [1]_. With K > 2 classes
@@ -546,11 +536,6 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     average: bool | Literal["uniform", "polynomial"] = "uniform"
 
     loss = "perceptron"
-
-    space, decoder, _given_decoder = Signs(), "map", given_decoder
-    _learns_singles = True
-    _wants_intercept, _unfitted_loss = wants_intercept, loss_of_margins
-    _check_stream, new_model, score_factor_ = refuse_precomputed, new_model, score_factor
 
     def _parts(self, space):
         return MarginLoss(space, self.loss), FixedStep(1.0)

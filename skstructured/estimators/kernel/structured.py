@@ -6,7 +6,7 @@ from typing import Literal
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, reader_of
-from skstructured.estimators._auto import given_decoder, parts_of
+from skstructured.estimators._auto import given_decoder, resolve_loss_and_optimizer
 from skstructured.estimators.kernel._features import FeatureModel, count_of
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of
@@ -221,7 +221,7 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     def _parts(self, space):
         columns, count = self.n_features_in_ * (1 + (self.missing == "indicator")), count_of(self)
-        return parts_of(self, space, columns + count, mixes=count > 0)
+        return resolve_loss_and_optimizer(self, space, columns + count, mixes=count > 0)
 
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""

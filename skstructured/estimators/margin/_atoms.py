@@ -5,8 +5,8 @@ Points are vectors. Of rows they are means of vertices, and the oracle of the sp
 label sequence has the indicators (M, k) of its positions and the counts (k, k) of its steps, one
 after the other, and Viterbi's algorithm finds one. `k` is 0 of rows.
 
-All is compiled for oracles that are. Others are called from Python, by the same functions: all that
-these call but the oracle is compiled for itself.
+All is compiled for compiled oracles. For others these functions run in Python, and only those that
+they call are compiled.
 """
 
 from typing import Any
@@ -19,23 +19,8 @@ from skstructured._engine.addresses import VECTOR, function_at
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel, kernel_over
 from skstructured._engine.state import axpy, inner
 
-#: Entries of the tableau of a game closer to 0 than this count as 0.
-ZERO = 1e-11
-
-#: What a mixture leaves of a mean is left out where it is lighter than this.
-LIGHT = 1e-9
-
-#: Most atoms of either side that are in play, and how many of them a visit finds room for.
-ATOMS, FREE = 64, 26
-
-#: Most rounds of a visit to a row, and to a sequence.
-ROUNDS, CHAIN_ROUNDS = 16, 8
-
-#: Most rows of costs of a sequence.
-ROWS = 160
-
-#: What a visit may leave of its gap, and of the size of H, which is rounding.
-SLACK, ROUNDING = 0.1, 1e-13
+#: Most atoms of either side that are in play.
+MOST_ATOMS = 64
 
 #: oracle(k, theta, vertex), which writes the vertex of the largest score.
 VERTEX_ORACLE = types.FunctionType(types.void(int64, VECTOR, VECTOR))
@@ -44,15 +29,15 @@ as_oracle = function_at(VERTEX_ORACLE)
 
 def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
-    return kernel_over(_vertex_of, ORACLE=oracle)
+    return kernel_over(_vertex_of, USER_ORACLE=oracle)
 
 
 #: What copies of `_vertex_of` have.
-ORACLE: Any = None
+USER_ORACLE: Any = None
 
 
 def _vertex_of(k, theta, vertex):
-    ORACLE(theta, vertex)
+    USER_ORACLE(theta, vertex)
 
 
 @kernel
@@ -69,26 +54,15 @@ def pivot(D, row, column):
 
 
 @kernel
-def _first_row(D, size):
-    """The row that the artificial variable has to lift most; −1 if none is negative."""
-    row, least = -1, 0.0
-    for i in range(size):
-        value = D[i, size + 1] / D[i, size]
-        if value < least:
-            row, least = i, value
-    return row
-
-
-@kernel
 def _leaving(D, size, column, basic):
     """Row of the least ratio; ties go to the artificial variable, then to the largest pivot."""
-    row, least = -1, 0.0
+    row, least, rounding = -1, 0.0, 1e-11
     for i in range(size):
         entry = -D[i, column]
-        if entry > ZERO:
+        if entry > rounding:
             ratio = max(D[i, size + 1], 0.0) / entry
-            first = row < 0 or ratio < least - ZERO * least
-            tie = not first and ratio <= least + ZERO * least
+            first = row < 0 or ratio < least - rounding * least
+            tie = not first and ratio <= least + rounding * least
             if first or (tie and basic[row] != 2 * size and entry > -D[row, column]):
                 row, least = i, min(ratio, least) if tie else ratio
             elif tie and basic[i] == 2 * size:
@@ -100,17 +74,15 @@ def _leaving(D, size, column, basic):
 def complementary(D, size, basic, free):
     r"""Solve ``w = q + Mz, w, z ≥ 0, <w, z> = 0`` by Lemke's (1965) method; whether it did.
 
-    Parameters
-    ----------
-    D : ndarray (size, size + 2)
-        M, the positive column of the artificial variable, and q. M is positive semidefinite.
-    basic, free : int64 ndarray (size,) and (size + 1,)
-        Receive the variables of rows and columns: i < size for w_i, size + i for z_i.
+    D (size, size + 2) is M, positive semidefinite, the positive column of the artificial variable,
+    and q. `basic` (size,) and `free` (size + 1,) receive the variables of rows and columns: i <
+    size for w_i, size + i for z_i.
     """
     for i in range(size):
         basic[i], free[i] = i, size + i
     free[size] = 2 * size
-    row, column = _first_row(D, size), size
+    lifts = D[:, size + 1] / D[:, size]  # of each row by the artificial variable
+    row, column = np.argmin(lifts) if lifts.min() < 0.0 else -1, size
     for _ in range(20 * size + 20):
         if row < 0:
             return column == size  # q ≥ 0 at the start, or a ray
@@ -155,21 +127,9 @@ def solve_saddle(G, s, B, group, R, groups, p, nu):
     r"""``max_p min_ν <s, p> + νᵀBp − ½ pᵀGp`` of mixtures p, and of ν, one in each group of rows.
 
     Its conditions of optimality, with a multiplier for every sum that is 1, are a linear
-    complementarity problem. G is positive semidefinite, and may be 0: a matrix game.
-
-    Parameters
-    ----------
-    G, s : ndarray (at least P, at least P), (at least P,)
-    B : ndarray (at least R, at least P)
-    group : ndarray (at least R,)
-        Group of a row, 0 … groups − 1; R = groups = 0 for a quadratic program.
-    p, nu : ndarray (P,) and (at least R,)
-        Receive the mixtures.
-
-    Returns
-    -------
-    bool
-        Whether p and ν are mixtures; if not, do not use them.
+    complementarity problem. G is positive semidefinite, and may be 0: a matrix game. Each of R rows
+    has a group; R = groups = 0 for a quadratic program. Arrays may be longer than P and R. Returns
+    whether p (P,) and ν are mixtures; if not, do not use them.
     """
     P = len(p)
     size = P + R + 1 + groups
@@ -187,18 +147,16 @@ def solve_saddle(G, s, B, group, R, groups, p, nu):
     total = p.sum()
     good = total > 0.5
     p /= total
-    for g in range(groups):
-        total = 0.0
-        for r in range(R):
-            total += nu[r] if group[r] == g else 0.0
-        good = good and total > 0.5
-        for r in range(R):
-            nu[r] /= total if group[r] == g else 1.0
-    return good
+    totals = np.zeros(groups)
+    for r in range(R):
+        totals[group[r]] += nu[r]
+    for r in range(R):
+        nu[r] /= totals[group[r]]
+    return good and (totals > 0.5).all()
 
 
 @kernel
-def mean_of(places, count, weights, out):
+def mix_vertices(places, count, weights, out):
     """Out = Σ weights · vertices."""
     out[:] = 0.0
     for c in range(count):
@@ -299,9 +257,9 @@ def bend(k, q, K, d, out):
 def rest_of(columns, weights, count, mu):
     """The part of μ outside its atoms into column 0, of mass 1; its mass, 0 if it is light."""
     weights[0] = 0.0
-    mean_of(columns, count, weights, columns[0])
+    mix_vertices(columns, count, weights, columns[0])
     mass = 1.0 - weights[:count].sum()
-    if mass < LIGHT:
+    if mass < 1e-9:
         return 0.0
     columns[0] = (mu - columns[0]) / mass
     return mass
@@ -341,13 +299,14 @@ def best_mixture(k, rows, marks, count, tables, p, x):
     """
     G, s, costs = tables[0], tables[1][:count].copy(), tables[2][:count]
     R, groups = np.int64(0), np.int64(0)  # literals would be compiled anew
-    most, width = min(int(marks.sum()), ROWS), k if k > 0 else max(len(marks), 1)
+    most_rows, width = 160, k if k > 0 else max(len(marks), 1)
+    most = min(int(marks.sum()), most_rows)
     B, mixed = np.empty((most, count)), np.ones(max(most, 1))
     group, place = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     for start in range(0, len(marks), width):
         here, group_weights = marks[start : start + width], x[start : start + width]
         n_marked = here.sum()
-        if n_marked == 1 or R + n_marked > ROWS:
+        if n_marked == 1 or R + n_marked > most_rows:
             best = np.argmax(here) if n_marked == 1 else np.argmax(group_weights)
             group_weights[:] = 0.0
             group_weights[best] = 1.0
@@ -390,7 +349,8 @@ def with_room(atoms, weights, first, most):
     """The heaviest atoms from number `first` on, with weights and room for more; their end."""
     least = np.sort(weights)[-most - 1] if len(weights) > most else 0.0
     heavy = weights > max(least, 0.0)
-    places, p, stop = np.empty((ATOMS, atoms.shape[1])), np.zeros(ATOMS), first + heavy.sum()
+    places, p = np.empty((MOST_ATOMS, atoms.shape[1])), np.zeros(MOST_ATOMS)
+    stop = first + heavy.sum()
     places[first:stop], p[first:stop] = atoms[heavy], weights[heavy]
     return places, p, stop
 
@@ -408,16 +368,17 @@ def begin(game, v, mu, columns, rows, is_game):
 
     The labels of sequences are not marked yet.
     """
-    k, (columns, p, count) = game[0], with_room(*columns, 1, ATOMS - FREE - 1)
+    n_atoms = MOST_ATOMS - 26
+    k, (columns, p, count) = game[0], with_room(*columns, 1, n_atoms - 1)
     rest_mass = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
     first, p[0] = 0 if rest_mass > 0.0 else 1, rest_mass
     columns, p, count = columns[first:], p[first:], count - first
-    rows, x, n_rows = with_room(*rows, 0, ATOMS - FREE)
-    sides = np.empty((2, ATOMS, len(mu)))
-    tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
+    rows, x, n_rows = with_room(*rows, 0, n_atoms)
+    sides = np.empty((2, MOST_ATOMS, len(mu)))
+    tables = np.empty((MOST_ATOMS, MOST_ATOMS)), np.empty(MOST_ATOMS), sides[0], sides[1]
     for c in range(count):
         add_column(c, game, columns, mu, v, tables)
-    marks = np.zeros((len(mu) - k * k if k > 0 else ATOMS) * is_game, dtype=np.int64)
+    marks = np.zeros((len(mu) - k * k if k > 0 else MOST_ATOMS) * is_game, dtype=np.int64)
     if k == 0:
         marks[:n_rows] = 1
     return (columns, p, count), (rows, x, n_rows), 1 - first, tables, marks
@@ -439,7 +400,7 @@ def extend(game, mu, v, new, columns, p, count, rows, x, n_rows, marks, tables, 
         return count, n_rows, False
     is_solved = best_mixture(game[0], rows, marks, count, tables, p, nu if game[0] > 0 else x)
     if is_solved and game[0] == 0 and n_rows > 0:
-        mean_of(rows, n_rows, x, nu)
+        mix_vertices(rows, n_rows, x, nu)
     return count, n_rows, is_solved
 
 
@@ -470,8 +431,8 @@ def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
 
     It is a mixture of atoms. Once it is best for the known ones, with ν the best mixture of
     predictions against it, the atom of the largest score with the costs of ν is added; its score
-    bounds the remaining gain. q = 0 makes it the max-min oracle. It ends with the best point (if
-    several are equal, that with the least gap) and its ν.
+    bounds the remaining gain. q = 0 makes it the max-min oracle. It returns the best point (if
+    several are equal, that with the least gap) and its atoms and predictions, and moves ν to its.
 
     Parameters
     ----------
@@ -483,13 +444,6 @@ def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     columns, rows : tuples of ndarray (c, dim) and (c,)
         Atoms that make up μ_i but for a rest, and predictions whose mixture is ν, with their
         weights. Sequences have all labels of a position instead of predictions.
-    nu : ndarray (dim,)
-        ν, which is moved.
-
-    Returns
-    -------
-    ndarray (dim,), tuple, tuple
-        The mean, and the new atoms and predictions.
     """
     best_output, k, loss = as_oracle(oracle), game[0], loss_of(game[0], game[1], len(mu))
     game, costs, out = (k, loss, game[2], game[3]), mu.copy(), mu.copy()
@@ -498,13 +452,13 @@ def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     (columns, p, count), (rows, x, n_rows), n_rest_columns, tables, marks = begun
     mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, n_rows)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
-    for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
+    for t in range(8 if k > 0 else 16):
         upper, reached = evaluated(best_output, k, loss, here, point, mixed, costs, column, row)
         gap, pull = upper - reached, v - here
         value = reached + inner(pull, point) - 0.5 * inner(pull, point - mu)
         if t == 0:
-            rounding = ROUNDING * (1.0 + abs(reached))
-            allowed = max(SLACK * gap, max(slack, rounding))
+            rounding = 1e-13 * (1.0 + abs(reached))
+            allowed = max(0.1 * gap, max(slack, rounding))
         if value > level + rounding or (gap < least and value >= level - rounding):
             level, least, ends = max(level, value), gap, (count, n_rows)
             out[:], nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
@@ -514,8 +468,8 @@ def visit(oracle, max_min, slack, game, v, mu, columns, rows, nu):
         count, n_rows, is_solved = extend(game, mu, v, new, *sides, marks, tables, mixed)
         if not is_solved:
             break
-        mean_of(columns, count, p, point)
-        mean_of(tables[3], count, p, here)
+        mix_vertices(columns, count, p, point)
+        mix_vertices(tables[3], count, p, here)
         here[:] = v - here
     kept_p[:n_rest_columns] = 0.0
     return out, kept_of(columns, kept_p, ends[0]), kept_of(rows, kept_x, ends[1])

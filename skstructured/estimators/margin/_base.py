@@ -1,60 +1,44 @@
 """Parts shared by the batch max-margin learners: `alpha`, kernel matrices, and predictions."""
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skstructured._base.validation import takes_gaps, weighted_mean
-from skstructured._learners.predictions import (
-    answer_empty,
-    has_empty_sequence,
-    reader_of,
-    with_task,
-)
+from skstructured._base.validation import is_precomputed, takes_gaps, weighted_mean
+from skstructured._learners import predictions
 from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
-from skstructured.estimators.kernel._values import is_precomputed
+from skstructured.estimators.kernel._values import check_positive_definite, check_square
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.spaces import SPACES_BY_NAME
 
-#: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
-ALPHAS = tuple(2.0**-j for j in range(1, 21))
-
-#: At least so many are, and then until so many in turn are no better.
-LEAST, PATIENCE = 10, 3
-
-#: α of "auto" for costs of 1.
-AUTO = 5e-4
-
-#: Share of rows that are learned on the way.
-LEARNED = 0.8
+#: Values of α that are tried, the largest first: the ten of the paper, and smaller ones.
+ALPHA_PATH = tuple(2.0**-j for j in range(1, 21))
 
 
 class MarginLearner(BatchPredictor):
-    """Base of batch learners with kernels; needs `_solve`, which learns.
+    """Base of batch learners with kernels.
 
-    ``_solve(outputs, packed, inputs, before, alpha)`` returns `Found` of `Inputs`; it sets
-    `duality_gap_` and `n_iter_`.
+    Needs ``_solve(outputs, packed, inputs, initial_means, alpha)``, which returns the `DualFit` of
+    `Inputs`, and sets `duality_gap_` and `n_iter_`.
     """
 
     _rules: tuple[str, ...] = ("path",)
 
-    def _learn(self, batch, share, before):
+    def _learn(self, batch, share, initial_state):
         packed, outputs = batch.packed, outputs_of(self.space_, self.cost_matrix)
         self._outputs, self.alpha_ = outputs, self.alpha
         inputs = self._prepare(batch, share)
         if isinstance(self.alpha, str) and self.alpha == "auto":
-            self.alpha_ = AUTO / outputs.unit(packed, share)
+            self.alpha_ = 5e-4 / outputs.unit(packed, share)
         elif isinstance(self.alpha, str):
             if np.count_nonzero(share) < 2:
                 raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
             self.alpha_losses_ = self._path(outputs, packed, inputs)
-            self.alpha_ = ALPHAS[int(np.argmin(self.alpha_losses_))]
+            self.alpha_ = ALPHA_PATH[int(np.argmin(self.alpha_losses_))]
         self.alpha_ = float(self.alpha_)
-        dual_fit = self._solve(outputs, packed, inputs, before, self.alpha_)
+        dual_fit = self._solve(outputs, packed, inputs, initial_state, self.alpha_)
         if not (np.isfinite(dual_fit.dual).all() and np.isfinite(self.loss_curve_).all()):
             raise ValueError(
                 "The coefficients or losses are not finite numbers. Set standardize=True or "
@@ -62,31 +46,22 @@ class MarginLearner(BatchPredictor):
             )
         self._keep(dual_fit, inputs.Z)
         if self.duality_gap_ > getattr(self, "tol", np.inf):
-            warnings.warn(
-                f"{type(self).__name__} stopped after {self.n_iter_} passes with a duality gap of "
-                f"{self.duality_gap_:.3g}, above tol={self.tol:g}. Increase max_iter, alpha or "
-                "tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            self._warn_of_gap(type(self).__name__, "passes", "Increase max_iter, alpha or tol.")
 
     def _path(self, outputs, packed, inputs):
-        """Target losses of all α that are tried, on a fifth of the rows.
-
-        `_solve` starts each fit from the one before.
-        """
+        """Target losses on a fifth of the rows, of ten α and more until three are not better."""
         rng = check_random_state(self.random_state)
         order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
-        cut = max(int(LEARNED * len(order)), 1)
+        cut = max(int(0.8 * len(order)), 1)
         train, valid = np.sort(order[:cut]), np.sort(order[cut:])
         truth, share = outputs.labels(packed[valid]), inputs.share[valid]
-        inner, losses, old_means = inputs.part(train), [], None
-        for alpha in ALPHAS:
+        inner, losses, old_means = inputs.subset(train), [], None
+        for alpha in ALPHA_PATH:
             dual_fit = self._solve(outputs, packed[train], inner, old_means, alpha)
             old_means = self._mu
             scores = inputs.scores(dual_fit, train, valid)
             losses.append(np.average(outputs.loss(outputs.decode(scores), truth), weights=share))
-            if len(losses) >= max(LEAST, int(np.argmin(losses)) + 1 + PATIENCE):
+            if len(losses) >= max(10, int(np.argmin(losses)) + 4):
                 break
         return np.array(losses)
 
@@ -101,21 +76,15 @@ class MarginLearner(BatchPredictor):
     def _kernels(self, Z, weight):
         """The kernel matrix of all rows; a ValueError if it is invalid or too large."""
         computed, n = is_precomputed(self.kernel), Z.shape[0]
-        if computed and n != Z.shape[1]:
-            raise ValueError(
-                "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
-                f"rows, got X of shape {Z.shape}."
-            )
+        if computed:
+            check_square(Z.shape)
         check_memory(f"matrix of kernels of {n} rows", n * n, self.cache_size)
         self._kernel = self._kernel_for(Z, weight)
         K = self._kernel(Z, np.arange(n) if computed else Z)
-        wrong = np.flatnonzero(np.diag(K) < 0.0)
-        if len(wrong):
-            i = int(wrong[0])
-            raise ValueError(
-                f"kernel={self.kernel!r} is not positive definite: k(x, x) = "
-                f"{K[i, i] - self._kernel.constant:.4g} for row {i} of X."
-            )
+        negative = np.flatnonzero(np.diag(K) < 0.0)
+        if len(negative):
+            i = negative[0]
+            check_positive_definite(K[i, i] - self._kernel.constant, self.kernel, i)
         return K
 
     def _keep(self, dual_fit, Z):
@@ -146,8 +115,8 @@ class MarginLearner(BatchPredictor):
 
     def predict(self, X: Features) -> Any:
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
-        if has_empty_sequence(self, X):
-            return answer_empty(self, X, self.predict)
+        if predictions.has_empty_sequence(self, X):
+            return predictions.answer_empty(self, X, self.predict)
         theta = self._scores(X)
         return self._outputs.decode(theta)
 
@@ -163,9 +132,10 @@ class MarginLearner(BatchPredictor):
 
     def __sklearn_tags__(self):
         tags, computed = super().__sklearn_tags__(), is_precomputed(self.kernel)
-        tags.input_tags.two_d_array = tags.input_tags.sparse = not reader_of(self).has_sequences
+        takes_rows = not predictions.reader_of(self).has_sequences
+        tags.input_tags.two_d_array = tags.input_tags.sparse = takes_rows
         tags.input_tags.pairwise = computed
         tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not computed
         tags.target_tags.required = True
         space = SPACES_BY_NAME.get(self.space) if isinstance(self.space, str) else self.space
-        return with_task(tags, getattr(space, "task", None))
+        return predictions.with_task(tags, getattr(space, "task", None))

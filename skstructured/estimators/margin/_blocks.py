@@ -7,41 +7,18 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._engine.rows import Rows
-from skstructured.estimators._batch import Found, check_memory, spread
-from skstructured.estimators.margin._atoms import (
-    bend,
-    best_labels,
-    bounds,
-    points_of,
-    visit,
-)
-from skstructured.estimators.margin._closed_forms import (
-    BEST,
-    FIXED,
-    chord_step,
-    follow,
-    read_scores,
-    row_pass,
-    shrink,
-    upper_bounds,
-)
+from skstructured.estimators._batch import DualFit, check_memory, spread
+from skstructured.estimators.margin import _closed_forms
+from skstructured.estimators.margin._atoms import bend, best_labels, bounds, points_of, visit
+from skstructured.estimators.margin._closed_forms import StepRule
 
 
 class Means(NamedTuple):
-    """Means of blocks, and the mixtures of outputs that they are known to be.
+    """Means of blocks, one after the other from `begins`, and the mixtures that they are.
 
-    Attributes
-    ----------
-    begins : ndarray of shape (n + 1,)
-        First index of each block in `mu` and `nu`.
-    mu : ndarray
-        Of rows their means (dim,), one after the other. A sequence has the marginals (M, k) of its
-        positions and then the sums (k, k) of those of its steps.
-    nu : ndarray
-        Mixtures of predictions, as `mu`; those of steps are not used.
-    atoms, rows : list
-        Outputs, or label sequences, that make up the mean of a block, with their weights; and
-        predictions that make up its ν.
+    A sequence has the marginals (M, k) of its positions and then the sums (k, k) of those of its
+    steps. `nu` are mixtures of predictions. Per block, `atoms` are outputs that make up the mean,
+    with their weights, and `rows` predictions that make up its ν.
     """
 
     begins: np.ndarray
@@ -59,21 +36,9 @@ class Blocks:
     r"""Blocks of the dual of ``min_w Σ share_i S(g_w(x_i), y_i) + (α/2)‖w‖²``, one per output.
 
     Kinds of blocks have ``move(order, fixed, rule)``, which visits blocks in that order, with the
-    steps `fixed` for the rule FIXED, and ``bound(V, means, which)``, which returns upper bounds on
-    max H of some blocks at the scores V, and H at their means.
-
-    Parameters
-    ----------
-    inputs : Inputs
-        Rows or sequences.
-    alpha : float
-        α.
-    truth : ndarray
-        φ(y) as `Means.mu` has it, or (n, dim) of rows.
-    constant : ndarray of shape (n,) or float
-        What is added to h of a block.
-    k : int, default=0
-        Labels of sequences; 0 for rows.
+    steps `fixed` for the rule FIXED, and ``bound(V, means, indices)``, which returns upper bounds
+    on max H of some blocks at the scores V, and H at their means. `truth` is φ(y) as `Means.mu`, or
+    (n, dim) of rows; `constant` is added to h; k are the labels of sequences, 0 for rows.
     """
 
     #: Whether max H is a game whose bounds are moved by `visit`, to what may be off by `slack`.
@@ -106,7 +71,7 @@ class Blocks:
     def scores_at(self, i):
         """Scores of block i, as learned so far."""
         v = np.empty(self.begins[i + 1] - self.begins[i])
-        read_scores(self._learned, *self._edges, self.offsets[i], v)
+        _closed_forms.read_scores(self._learned, *self._edges, self.offsets[i], v)
         return v
 
     def bend(self, i, d):
@@ -116,7 +81,7 @@ class Blocks:
     def shift(self, i, d):
         """Move the mean of block i by d, and the weights with it."""
         self.means.mu[self.at(i)] += d
-        follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
+        _closed_forms.follow(self._learned, *self._edges, self.offsets[i], d, self.steps[i])
 
     def at_truth(self):
         """`Means` at φ(y)."""
@@ -169,20 +134,14 @@ class Blocks:
             return np.add.reduceat(V * mu, self.begins[:-1])
         return np.einsum("nk,nk->n", *(x.reshape(-1, self.width) for x in (V, mu)))
 
-    def found(self):
+    def dual_fit(self):
         """The result of the fit."""
         W = None if self.inputs.K is not None else self._learned[2].copy()
-        return Found(self.dual(), W, self._edges if self.k else None)
+        return DualFit(self.dual(), W, self._edges if self.k else None)
 
 
 class ClosedBlocks(Blocks):
-    """Rows whose oracles, and mostly blocks too, have a closed form.
-
-    Parameters
-    ----------
-    costs : tuple
-        As `costs_of` makes them.
-    """
+    """Rows whose oracles, and mostly blocks too, have a closed form; costs are by `costs_of`."""
 
     def __init__(self, inputs, alpha, truth, constant, costs):
         super().__init__(inputs, alpha, truth, constant)
@@ -191,38 +150,24 @@ class ClosedBlocks(Blocks):
     def move(self, order, fixed, rule):
         """Visits in a compiled loop."""
         mu = self.means.mu.reshape(-1, self.width)
-        learned = self._learned, self.squares, order, fixed, rule
-        row_pass(self._solver, *learned, self._costs, self.steps, mu)
+        learned = self._learned, self.squares, order, fixed, int(rule)
+        _closed_forms.row_pass(self._solver, *learned, self._costs, self.steps, mu)
 
-    def bound(self, V, means, which):
+    def bound(self, V, means, indices):
         """Bounds of all rows."""
         bounds, reached = np.empty((2, self.n))
         matrices = (x.reshape(-1, self.width) for x in (V, means.mu))
-        upper_bounds(self._solver, self._costs, *matrices, bounds, reached)
+        _closed_forms.upper_bounds(self._solver, self._costs, *matrices, bounds, reached)
         return bounds, reached
-
-
-#: The kernels within a row.
-ONE = np.ones((1, 1))
 
 
 class AtomBlocks(Blocks):
     """Rows or sequences whose means are mixtures of few atoms, as are ν, the predictions.
 
-    Parameters
-    ----------
-    inputs, alpha, truth, constant, k
-        See `Blocks`.
-    loss : tuple
-        A, a and b of ``L(y', y) = <y', A y + b> + <a, y>``; for the SVM zeros. Of sequences A are
-        the costs [predicted, true] of a position; the loss is their mean.
-    learner : DualLearner
-        The max-min network or the structural SVM. A block may leave a hundredth of its `tol`, and
-        kernels within sequences may take its `cache_size`.
-    ell : ndarray or None
-        Costs c(y_i) of the structural SVM, of rows or positions.
-    oracle : callable
-        ``oracle(k, theta, vertex)``; compiled, or not.
+    The loss is (A, a, b) of ``L(y', y) = <y', A y + b> + <a, y>``, zeros for the SVM, which has the
+    costs `ell` c(y_i) of rows or positions. Of sequences A are the costs [predicted, true] of a
+    position; the loss is their mean. A block may leave a hundredth of the learner's `tol`. The
+    ``oracle(k, theta, vertex)`` is compiled, or not.
     """
 
     def __init__(
@@ -233,8 +178,9 @@ class AtomBlocks(Blocks):
         self.slack, self.loss = 0.01 * learner.tol, loss
         none = np.broadcast_to(0.0, self.truth.shape)
         self._ell = none if max_min else self.joined(ell, np.zeros((k, k)))
-        self._kernels = kernels_within(inputs, learner.cache_size) if k else [ONE] * self.n
-        self._given = oracle, max_min
+        one_row = np.ones((1, 1))
+        self._kernels = kernels_within(inputs, learner.cache_size) if k else [one_row] * self.n
+        self._oracle = oracle, max_min
 
     def at_truth(self):
         """Means at φ(y_i), their own atoms."""
@@ -256,7 +202,7 @@ class AtomBlocks(Blocks):
         if self.k:
             atoms = points_of(self.k, atoms[0]), atoms[1]
         solver = self.k, self.loss, q, self._kernels[i]
-        args = *self._given, self.slack, solver, v, means.mu[block]
+        args = *self._oracle, self.slack, solver, v, means.mu[block]
         out, atoms, means.rows[i] = visit(*args, atoms, means.rows[i], means.nu[block])
         means.atoms[i] = self._closed(atoms)
         return out
@@ -266,18 +212,18 @@ class AtomBlocks(Blocks):
         for i, step in zip(order, fixed, strict=True):
             block = self.at(i)
             v, mu = self.scores_at(i) + self._ell[block], self.means.mu[block]
-            q = self.squares[i] * self.steps[i] * (rule == BEST)
+            q = self.squares[i] * self.steps[i] * (rule == StepRule.BEST)
             d, gamma = self._target(self.means, i, v, q) - mu, 1.0 if q > 0.0 else step
-            if rule != FIXED and q == 0.0:
-                gamma = chord_step(self._gain(v, mu, d), self.bend(i, d))
-            if shrink(gamma, d):
+            if rule != StepRule.FIXED and q == 0.0:
+                gamma = _closed_forms.chord_step(self._gain(v, mu, d), self.bend(i, d))
+            if _closed_forms.shrink(gamma, d):
                 self.shift(i, d)
 
     def _gain(self, v, mu, d):
         """What H gains by a move of a block."""
         points, begins = np.r_[mu + d, mu], np.arange(3) * len(v)
         args = np.arange(2), begins, np.r_[v, v], points, points
-        reached = bounds(*self._given, self.k, self.loss, *args)[1]
+        reached = bounds(*self._oracle, self.k, self.loss, *args)[1]
         return reached[0] - reached[1]
 
     def bend(self, i, d):
@@ -288,10 +234,10 @@ class AtomBlocks(Blocks):
         bend(self.k, self.steps[i], self._kernels[i], d, bent)
         return bent @ d
 
-    def bound(self, V, means, which):
+    def bound(self, V, means, indices):
         """Bounds by the ν of blocks."""
-        args = which, self.begins, V + self._ell, means.mu, means.nu
-        return bounds(*self._given, self.k, self.loss, *args)
+        args = indices, self.begins, V + self._ell, means.mu, means.nu
+        return bounds(*self._oracle, self.k, self.loss, *args)
 
     def visit(self, V, means, indices):
         """Move the means of some blocks to the games ``max_μ H``, nearly."""
@@ -310,32 +256,10 @@ def kernels_within(inputs, cache_size):
     return [np.ascontiguousarray(block + float(intercept)) for block in blocks]
 
 
-#: Scores that follow the moves are computed anew after so many passes.
-REFRESH = 10
-
-#: Most visits to a max-min game, in passes before the last and in the last; and what is rounding.
-FEW_GAMES, GAMES, ROUNDING = 1, 20, 1e-12
-
-#: A game is left where a visit does not take the distance of its bounds down to this part.
-PROGRESS = 0.9
-
-#: Part of a block's gap by which its loss may be off in passes before the last.
-PART = 0.1
-
-
 class Ascent:
-    """Passes over `Blocks`, and their distance from the optimum.
+    """Passes over `Blocks`, which they or `MirrorProx` move, and their distance from the optimum.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        They have begun.
-    mover : Blocks or MirrorProx
-        What moves them, they themselves or the oracle of the paper.
-    average : bool, default=False
-        Whether they end with the mean of all steps, the s-th of which counts s times.
-    replace : bool, default=False
-        Whether a pass draws its blocks with replacement.
+    With `average` they end with the mean of all steps, the s-th of which counts s times.
     """
 
     def __init__(self, blocks, mover, average=False, replace=False):
@@ -356,9 +280,9 @@ class Ascent:
                 steps = (t + 1) * n  # Σ s μ^s / Σ s: a move at step s is missing from those before
                 late = self._late / (steps * (steps + 1.0))
                 blocks.means = here._replace(mu=here.mu - late)
-            if t % REFRESH == REFRESH - 1 or self._late is not None:
+            if t % 10 == 9 or self._late is not None:  # rounding errors of moves add up
                 blocks.refresh()
-            loss, gap = self.certificate(PART)
+            loss, gap = self.certificate(0.1)
             if gap <= tol or t == max_iter - 1:
                 blocks.refresh()
                 loss, gap = self.certificate()
@@ -405,10 +329,11 @@ class Ascent:
         """Upper bounds on max H, tightened by playing the games of blocks.
 
         A game is visited again if its bounds are apart by more than its `slack`, and than a
-        `gap_fraction` of its gap, and came nearer in the last visit.
+        `gap_fraction` of its gap, and came nearer by a tenth in the last visit.
         """
         blocks, lower, left, apart = self.blocks, reached.copy(), self.blocks.counted, np.inf
-        for turn in range(1 + (FEW_GAMES if gap_fraction > 0.0 else GAMES)):
+        most_visits = 1 if gap_fraction > 0.0 else 20
+        for turn in range(1 + most_visits):
             if turn > 0:
                 blocks.visit(V, blocks.games, left)
             upper, game_values = blocks.bound(V, blocks.games, left)
@@ -416,8 +341,8 @@ class Ascent:
             lower[left] = np.maximum(lower[left], game_values)
             was, apart = apart, bounds - lower
             room = np.maximum(gap_fraction * (bounds - reached), blocks.slack)
-            open_ = apart > np.maximum(room, ROUNDING * (1.0 + np.abs(bounds)))
-            left = left[(open_ & (apart <= PROGRESS * was))[left]]
+            is_open = apart > np.maximum(room, 1e-12 * (1.0 + np.abs(bounds)))
+            left = left[(is_open & (apart <= 0.9 * was))[left]]
             if len(left) == 0:
                 break
         return bounds

@@ -3,6 +3,8 @@ r"""Rows whose blocks have closed forms, and compiled passes over them.
 Solve a block exactly: the μ with the largest ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` over conv(Y).
 """
 
+from enum import IntEnum
+
 import numpy as np
 from numba import float64, types
 
@@ -13,21 +15,25 @@ from skstructured.estimators.margin._atoms import solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
-#: Blocks of the max-min network, and those of linear losses.
-ZERO_ONE, ORDINAL, GAME, HAMMING = range(4)
-LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
+
+class BlockKind(IntEnum):
+    """Blocks of the max-min network, and those of linear losses."""
+
+    ZERO_ONE, ORDINAL, GAME, HAMMING = range(4)
+    LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
+
+
+class StepRule(IntEnum):
+    """How far a block moves: by 2n/(t + 2n), by line search, or all the way to its best."""
+
+    FIXED, SEARCH, BEST = range(3)
+
 
 #: block(A, v, ell, q, mu, out) writes the best mean into out. For q = 0 it is an oracle, and
 #: returns H there, of games an upper bound that it attains but for rounding. `A` is the cost matrix
 #: (k, k), or (1, 1) with the cost of a label or item.
-BLOCK = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VECTOR, VECTOR))
-as_block = function_at(BLOCK)
-
-#: What a block may leave of H, and moves closer to 0 than this, are rounding.
-ROUNDING = STILL = 1e-15
-
-#: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
-FIXED, SEARCH, BEST = range(3)
+BLOCK_SIGNATURE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VECTOR, VECTOR))
+as_block = function_at(BLOCK_SIGNATURE)
 
 
 @kernel
@@ -149,8 +155,8 @@ def game(A, v, ell, q, mu, out):
         upper = max(upper, v[j] + inner(nu, A[:, j].copy()))
         G[j, j] = q
     if q > 0.0:
-        reached = h_plus(GAME, A, v, mu, ell)
-        still = upper - reached <= ROUNDING * (1.0 + abs(reached))
+        reached = h_plus(np.int64(BlockKind.GAME), A, v, mu, ell)
+        still = upper - reached <= 1e-15 * (1.0 + abs(reached))
         if still or not solve_saddle(G, v + q * mu, A, group, k, 1, out, nu):
             out[:] = mu
     return upper
@@ -238,26 +244,26 @@ def linear_ranks(A, v, ell, q, mu, out):
     return inner(theta, out)
 
 
-#: What solves the blocks of each kind.
-SOLVERS = (
+#: What solves the blocks of each `BlockKind`.
+BLOCK_SOLVERS = (
     zero_one, ordinal, game, hamming, linear_class, linear_labels, linear_matching, linear_ranks
 )  # fmt: skip
 
 
 def costs_of(kind, A, C, codes):
     """The solver of a kind of block, and its costs: A and c(y), and which of c(y) a row has."""
-    return SOLVERS[kind], (kind, np.array(A, dtype=np.float64, order="C"), C, codes)
+    return BLOCK_SOLVERS[kind], (int(kind), np.array(A, dtype=np.float64, order="C"), C, codes)
 
 
 @kernel
 def h_plus(kind, A, v, mu, ell):
     """H(μ) = h(μ) + <v, μ>, with A as blocks have it."""
     value = np.inf
-    if kind >= LINEAR_CLASS:
+    if kind >= BlockKind.LINEAR_CLASS:
         value = inner(ell, mu)
-    elif kind == ZERO_ONE:
+    elif kind == BlockKind.ZERO_ONE:
         value = A[1, 0] * (1.0 - mu.max())
-    elif kind == HAMMING:
+    elif kind == BlockKind.HAMMING:
         value = A[0, 0] * np.minimum(mu, 1.0 - mu).sum()
     else:
         for r in range(mu.shape[0]):
@@ -266,7 +272,7 @@ def h_plus(kind, A, v, mu, ell):
 
 
 @kernel(fastmath=FASTMATH)
-def read_row(learned, i, v):
+def read_row_scores(learned, i, v):
     """v = the scores of row i: the stored ones with kernels, else Wᵀx, W (p + intercept, dim)."""
     (data, indices, indptr, width), K, W, scores = learned
     if K.shape[0] > 0:
@@ -310,7 +316,7 @@ def read_scores(learned, ends, T, i, v):
     last = len(v) - k * k
     width = k if k > 0 else last
     for m in range(last // width):
-        read_row(learned, i + m, v[m * width : m * width + width])
+        read_row_scores(learned, i + m, v[m * width : m * width + width])
     axpy(v[:k], 1.0, ends[0])
     axpy(v[last - k : last], 1.0, ends[1])
     copy_into(v[last:], T.ravel())
@@ -337,10 +343,10 @@ def chord_step(gain, bend):
 
 @kernel
 def shrink(gamma, d):
-    """d ← γd, without rounding errors; whether anything is left."""
+    """d ← γd, less rounding errors; whether anything is left."""
     moved = False
     for k in range(d.shape[0]):
-        d[k] = gamma * d[k] if abs(gamma * d[k]) > STILL else 0.0
+        d[k] = gamma * d[k] if abs(gamma * d[k]) > 1e-15 else 0.0
         moved = moved or d[k] != 0.0
     return moved
 
@@ -349,34 +355,33 @@ def shrink(gamma, d):
 def move(solver, rule, fixed, costs, v, ell, q, mu, out):
     """The move of a block at scores v into out; whether there is any."""
     kind, A, _, _ = costs
-    best = rule == BEST and q > 0.0
+    best = rule == StepRule.BEST and q > 0.0
     as_block(solver)(A, v, ell, q if best else 0.0, mu, out)
     gain = 0.0 if best else h_plus(kind, A, v, out, ell) - h_plus(kind, A, v, mu, ell)
     axpy(out, -1.0, mu)
-    gamma = 1.0 if best else fixed if rule == FIXED else chord_step(gain, q * inner(out, out))
+    if best:
+        gamma = 1.0
+    else:
+        gamma = fixed if rule == StepRule.FIXED else chord_step(gain, q * inner(out, out))
     return shrink(gamma, out)
 
 
-@kernel(function_type=BLOCK)
+@kernel(function_type=BLOCK_SIGNATURE)
 def row_pass(solver, learned, squares, order, fixed, rule, costs, steps, mu):
-    """One pass over the blocks in `order`.
-
-    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `fixed` the steps of
-    the rule FIXED.
-    """
+    """One pass over the blocks in `order`; `squares` are k(x, x), `steps` shares over α."""
     C, codes = costs[2], costs[3]
     dim = mu.shape[1]
     v, out = np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
-        read_row(learned, i, v)
+        read_row_scores(learned, i, v)
         q = squares[i] * steps[i]
         if move(solver, rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
             axpy(mu[i], 1.0, out)
             follow_row(learned, i, out, steps[i])
 
 
-@kernel(function_type=BLOCK)
+@kernel(function_type=BLOCK_SIGNATURE)
 def upper_bounds(solver, costs, V, mu, bounds, reached):
     """Upper bounds on max H of every row, and H at its μ."""
     kind, A, C, codes = costs

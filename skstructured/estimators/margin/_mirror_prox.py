@@ -1,5 +1,6 @@
 """The max-min oracle by mirror prox (Nowak-Vila, Bach, Rudi 2020, Algorithm 2)."""
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,23 +10,23 @@ from skstructured._chains.batch import marginals, viterbi
 from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._atoms import add_product
-from skstructured.estimators.margin._closed_forms import FIXED, chord_step
+from skstructured.estimators.margin._closed_forms import StepRule, chord_step
 from skstructured.losses.oracles import find_oracle
 from skstructured.regularizers import SquaredNorm
 from skstructured.spaces import Hypercube
 
-#: ∇Ω of mirror maps: μ, ln μ, and ln μ − ln(1 − μ).
-SQUARED, LOG, LOGIT = range(3)
 
-#: The least share that has a logarithm.
-TINY = 1e-300
+class MirrorMap(IntEnum):
+    """∇Ω: μ, ln μ, and ln μ − ln(1 − μ)."""
+
+    SQUARED, LOG, LOGIT = range(3)
 
 
 class SaddlePointGame(NamedTuple):
     """Outputs as mirror prox sees them: ``max_μ min_ν <ν, Aμ + b> + <a + v, μ>``.
 
-    `loss` is (A, a, b), `mean` the kernel of ``argmax <θ, μ> − Ω(μ)`` with its `work`, `kind` that
-    of Ω, `eta` the step, and ``best(c)`` the largest <c, y>.
+    `loss` is (A, a, b), `mean` the kernel of ``argmax <θ, μ> − Ω(μ)`` with its `work`, `kind` the
+    `MirrorMap`, `eta` the step, and ``best(c)`` the largest <c, y>.
     """
 
     loss: tuple
@@ -39,20 +40,19 @@ class SaddlePointGame(NamedTuple):
 def game_of(space, regularizer, loss, eta, best):
     """The `SaddlePointGame` whose Ω is the regularizer of a space."""
     oracle = find_oracle(space, regularizer)
-    kind = LOGIT if isinstance(space, Hypercube) else LOG
-    kind = SQUARED if isinstance(regularizer, SquaredNorm) else kind
-    return SaddlePointGame(
-        loss, oracle.kernel_for(space), oracle.work(len(loss[1])), kind, eta, best
-    )
+    kind = MirrorMap.LOGIT if isinstance(space, Hypercube) else MirrorMap.LOG
+    kind = MirrorMap.SQUARED if isinstance(regularizer, SquaredNorm) else kind
+    work = oracle.work(len(loss[1]))
+    return SaddlePointGame(loss, oracle.kernel_for(space), work, int(kind), eta, best)
 
 
 @kernel
 def _potential(kind, mu, theta):
-    """θ = ∇Ω(μ)."""
+    """θ = ∇Ω(μ); 0 has no logarithm."""
     for k in range(mu.shape[0]):
-        theta[k] = mu[k] if kind == SQUARED else np.log(max(mu[k], TINY))
-        if kind == LOGIT:
-            theta[k] -= np.log(max(1.0 - mu[k], TINY))
+        theta[k] = mu[k] if kind == MirrorMap.SQUARED else np.log(max(mu[k], 1e-300))
+        if kind == MirrorMap.LOGIT:
+            theta[k] -= np.log(max(1.0 - mu[k], 1e-300))
 
 
 @kernel
@@ -82,26 +82,15 @@ def mirror_prox(mean, work, kind, loss, eta, n_iter, v, start):
 
 
 class MirrorProx:
-    """Moves blocks towards the result of mirror prox, started from that of the last visit.
+    """Moves blocks towards the result of mirror prox, if `warm` from that of their last visit.
 
-    Parameters
-    ----------
-    blocks : Blocks
-    game : Game, or costs (k, k) of positions of sequences
-    n_iter : int or None
-        K; None is 20, or 10 times the length of a sequence.
-    warm : bool
-        Whether a visit starts from the result of the last visit of the block.
-
-    Attributes
-    ----------
-    gaps : list
-        The gap of the oracle in each visit.
+    The game of sequences is the costs (k, k) of positions. `n_iter` = None is 20, or 10 times the
+    length of a sequence. `gaps` are those of the oracle in each visit.
     """
 
     def __init__(self, blocks, game, n_iter, warm):
         self.blocks, self.game, self.n_iter, self.warm = blocks, game, n_iter, warm
-        self.gaps, self._found = [], {}
+        self.gaps, self._starts = [], {}
 
     def move(self, order, fixed, rule):
         """Visits to the blocks in `order`; `fixed` are the steps of the rule."""
@@ -112,7 +101,7 @@ class MirrorProx:
             reached = self._height(v, point)
             self.gaps.append(upper - reached)
             d = point - here
-            if rule != FIXED:
+            if rule != StepRule.FIXED:
                 step = chord_step(reached - self._height(v, here), blocks.bend(i, d))
             blocks.shift(i, step * d)
 
@@ -126,14 +115,14 @@ class MirrorProx:
     def _saddle(self, i, v):
         """μ and an upper bound on max H by ν."""
         mean, (A, a, b) = self.game.mean, self.game.loss
-        start = self._found.get(i)
+        start = self._starts.get(i)
         if start is None:
             center, zeros = np.empty(len(v)), np.zeros(len(v))
             mean(zeros, zeros, center, np.empty(0), np.zeros(self.game.work))
             start = np.array([center, center])
         args = self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20
         mu, nu = saddle_point = mirror_prox(mean, *args, v, start)
-        self._found[i] = saddle_point if self.warm else start
+        self._starts[i] = saddle_point if self.warm else start
         up = v + a
         add_product(A, True, nu, up)
         return mu, self.game.best(up) + b @ nu
@@ -156,7 +145,7 @@ class ChainMirrorProx(MirrorProx):
         n_iter = self.n_iter or 10 * M
         eta, offsets = 2.0 * M / (A.max() - A.min()), np.array([0, M])
         start = np.zeros((M, k)), np.zeros((M, k, k)), np.zeros((M, k))
-        theta, pair, log_nu = self._found.get(i, start)
+        theta, pair, log_nu = self._starts.get(i, start)
         mu, nu = marginals(theta, offsets, pair)[0], softmax(log_nu, axis=1)
         mean_mu, mean_each, mean_nu = np.zeros((M, k)), np.zeros((M, k, k)), np.zeros((M, k))
         for t in range(1, n_iter + 1):
@@ -169,19 +158,19 @@ class ChainMirrorProx(MirrorProx):
             mean_each += each / n_iter
             mean_nu += half_nu / n_iter
         if self.warm:
-            self._found[i] = (*_chain_potentials(mean_mu, mean_each), _log(mean_nu))
+            self._starts[i] = (*_chain_potentials(mean_mu, mean_each), _floored_log(mean_nu))
         upper = viterbi(u + mean_nu @ A / M, offsets, T)[1][0]
         return np.r_[mean_mu.ravel(), mean_each[:-1].sum(axis=0).ravel()], upper
 
 
-def _log(share):
-    return np.log(np.maximum(share, TINY))
+def _floored_log(share):
+    return np.log(np.maximum(share, 1e-300))
 
 
 def _chain_potentials(mu, each):
     """Scores of positions and steps whose marginals are these: ln μ of steps, less inner ones."""
     if len(mu) == 1:
-        return _log(mu), np.zeros(each.shape)
-    theta, pair = np.zeros(mu.shape), _log(each)
-    theta[1:-1] = -_log(mu[1:-1])
+        return _floored_log(mu), np.zeros(each.shape)
+    theta, pair = np.zeros(mu.shape), _floored_log(each)
+    theta[1:-1] = -_floored_log(mu[1:-1])
     return theta, pair

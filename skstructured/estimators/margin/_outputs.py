@@ -1,45 +1,22 @@
 """Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
 
+import itertools
 import math
 
 import numpy as np
 from sklearn.base import clone
 
+from skstructured import spaces
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
-from skstructured.estimators.margin._closed_forms import (
-    GAME,
-    HAMMING,
-    LINEAR_CLASS,
-    LINEAR_LABELS,
-    LINEAR_MATCHING,
-    LINEAR_RANKS,
-    ORDINAL,
-    ZERO_ONE,
-    best_matching,
-    costs_of,
-)
+from skstructured.estimators.margin._closed_forms import BlockKind, best_matching, costs_of
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.spaces import (
-    Birkhoff,
-    Hypercube,
-    LabelSequence,
-    OrdinalChain,
-    Permutahedron,
-    Simplex,
-)
 from skstructured.spaces._labels import check_costs
 from skstructured.spaces.permutahedron import rank_vertex
-
-#: Relative differences below this are rounding.
-AFFINE_ROUNDING = 1e-8
-
-#: Vertices beside those of y that a loss is judged by, per entry of the embedding.
-TRIALS = 3
 
 
 def random_vertices(space, n):
@@ -62,11 +39,8 @@ def target_costs(space, V):
         constant = check_vertices(space, "target_costs", constant, (n, 1))[:, 0]
     else:
         constant = np.asarray(space.expected_loss(np.zeros(V.shape), V), dtype=np.float64)
-        C, unit = np.empty(V.shape), np.zeros(V.shape)
-        for k in range(dim):
-            unit[:, k] = 1.0
-            C[:, k] = space.expected_loss(unit, V) - constant
-            unit[:, k] = 0.0
+        units = (np.tile(unit, (n, 1)) for unit in np.eye(dim))
+        C = np.column_stack([space.expected_loss(U, V) - constant for U in units])
     others = random_vertices(space, n)
     estimates, losses = np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V)
     requirement = (
@@ -78,7 +52,7 @@ def target_costs(space, V):
 
 
 def _check(space, estimates, losses, requirement):
-    if not np.abs(estimates - losses).max() <= AFFINE_ROUNDING * (1.0 + np.abs(losses).max()):
+    if not np.abs(estimates - losses).max() <= 1e-8 * (1.0 + np.abs(losses).max()):  # rounding
         refuse(space, "expected_loss", requirement)
 
 
@@ -87,7 +61,7 @@ def affine_costs(space, V):
 
     Found by least squares from the costs of vertices, which determine it on the hull of all.
     """
-    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
+    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, 3 * space.dim_ + 8)])
     C, constant = target_costs(space, V)
     costs = np.column_stack([C, constant])
     points = np.column_stack([V, np.ones(len(V))])
@@ -107,11 +81,10 @@ def lipschitz_constant(A):
     q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over all other classes t.
     """
     k, q = len(A), 0.0
-    for y in range(k):
-        for z in range(y):
-            gaps = np.abs(A[:, y] - A[:, z])
-            other_gaps = gaps.sum() - gaps[y] - gaps[z]
-            q = max(q, other_gaps / A[y, z] if A[y, z] > 0.0 else np.inf)
+    for z, y in itertools.combinations(range(k), 2):
+        gaps = np.abs(A[:, y] - A[:, z])
+        other_gaps = gaps.sum() - gaps[y] - gaps[z]
+        q = max(q, other_gaps / A[y, z] if A[y, z] > 0.0 else np.inf)
     if not np.array_equal(A, A.T) or q >= 1.0:
         raise GuaranteeError(
             "No bound with this cost_matrix: Nowak-Vila et al. (2020) only give a constant for "
@@ -129,15 +102,7 @@ def with_costs(space, cost_matrix):
 
 
 class SequenceOutputs:
-    """Label sequences with mean costs A[predicted, true] of their positions.
-
-    Parameters
-    ----------
-    space : LabelSequence
-        Fitted.
-    cost_matrix : array-like of shape (k, k) or None
-        None takes those of the space.
-    """
+    """Label sequences with mean costs A[predicted, true] of their positions."""
 
     def __init__(self, space, cost_matrix=None):
         self.space, self.dim = with_costs(space, cost_matrix), space.dim_
@@ -292,29 +257,24 @@ class RowOutputs:
 
 
 class ClassOutputs(RowOutputs):
-    """Classes with one score each, φ(y) = e_y, and costs A[predicted, true].
+    """Classes with one score each, also ordinal ones, φ(y) = e_y, and costs A[predicted, true].
 
-    Parameters
-    ----------
-    space : Simplex or OrdinalChain
-        Fitted; the classes of the second one have a score each here, not a score less.
-    cost_matrix : array-like of shape (k, k) or None
-        None is 0–1, or |i − j| for ordinal classes.
+    Costs are 0–1 by default, or |i − j| for ordinal classes.
     """
 
-    linear = LINEAR_CLASS
+    linear = BlockKind.LINEAR_CLASS
 
     def __init__(self, space, cost_matrix=None):
         k = len(space.classes_)
         steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
         self.space, self.dim = with_costs(space, cost_matrix), k
-        default = steps if isinstance(space, OrdinalChain) else np.minimum(steps, 1.0)
+        default = steps if isinstance(space, spaces.OrdinalChain) else np.minimum(steps, 1.0)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
-        if (first * np.minimum(steps, 1.0) == self.A).all():
-            self.max_min = ZERO_ONE
-        else:
-            self.max_min = ORDINAL if (first * steps == self.A).all() else GAME
+        is_zero_one = (first * np.minimum(steps, 1.0) == self.A).all()
+        is_ordinal = (first * steps == self.A).all()
+        kind = BlockKind.ORDINAL if is_ordinal else BlockKind.GAME
+        self.max_min = int(BlockKind.ZERO_ONE if is_zero_one else kind)
 
     def unit(self, packed, share):
         """The least cost there is."""
@@ -335,7 +295,7 @@ class ClassOutputs(RowOutputs):
     def _game(self, blocks):
         zeros = np.zeros(self.dim)
         eta = 2.0 / (self.A.max() - self.A.min())
-        return game_of(Simplex(), Shannon(), (self.A, zeros, zeros), eta, np.max)
+        return game_of(spaces.Simplex(), Shannon(), (self.A, zeros, zeros), eta, np.max)
 
     def decode(self, theta):
         """The classes of the largest scores."""
@@ -345,7 +305,7 @@ class ClassOutputs(RowOutputs):
 class LabelSetOutputs(RowOutputs):
     """Multilabel outputs: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
 
-    max_min, linear = HAMMING, LINEAR_LABELS
+    max_min, linear = BlockKind.HAMMING, BlockKind.LINEAR_LABELS
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.dim_)
@@ -367,7 +327,7 @@ class LabelSetOutputs(RowOutputs):
 class MatchingOutputs(RowOutputs):
     """Assignments: L(P', P) = 1 − <P', P>/m."""
 
-    linear, regularizer, strength = LINEAR_MATCHING, Shannon(), 2.0
+    linear, regularizer, strength = BlockKind.LINEAR_MATCHING, Shannon(), 2.0
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.n_items_)
@@ -390,7 +350,7 @@ class RankOutputs(RowOutputs):
     The bilinear form is the mean of L over the orders of tied items, of which r is the mean.
     """
 
-    linear = LINEAR_RANKS
+    linear = BlockKind.LINEAR_RANKS
 
     def __init__(self, space):
         super().__init__(space)
@@ -417,12 +377,13 @@ def outputs_of(space, cost_matrix):
     """The outputs of a fitted space."""
     if cost_matrix is not None and getattr(space, "cost_matrix", None) is not None:
         raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
-    if isinstance(space, (Simplex, OrdinalChain)):
+    if isinstance(space, (spaces.Simplex, spaces.OrdinalChain)):
         return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
-    if isinstance(space, LabelSequence):
+    if isinstance(space, spaces.LabelSequence):
         return SequenceOutputs(space, cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
         raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")
-    kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
+    kinds = {spaces.Hypercube: LabelSetOutputs, spaces.Birkhoff: MatchingOutputs}
+    kinds[spaces.Permutahedron] = RankOutputs
     return kinds.get(type(space), RowOutputs)(space)

@@ -12,15 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
-from skstructured.estimators._batch import check_run
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._blocks import Ascent
-from skstructured.estimators.margin._closed_forms import BEST, FIXED, SEARCH
+from skstructured.estimators.margin._closed_forms import StepRule
 from skstructured.estimators.margin._outputs import RowOutputs
 from skstructured.extend.output_space import OutputSpace
 from skstructured.guarantees.certificates import Certificate
-
-SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 
 
 @parameters
@@ -180,16 +177,17 @@ class DualLearner(MarginLearner):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_choice("solver", self.solver, SOLVERS)
+        check_choice("solver", self.solver, ("auto", "frank_wolfe"))
         check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
-        check_run(self)
+        self._check_run()
         for name in ("line_search", "oracle_warm_start", "average", "replace"):
             check_bool(name, getattr(self, name))
-        check_choice("oracle", self.oracle, ORACLES if self.is_max_min else ORACLES[:1])
+        oracles = ("exact", "mirror_prox") if self.is_max_min else ("exact",)
+        check_choice("oracle", self.oracle, oracles)
         if self.oracle_iter is not None:
             check_integer("oracle_iter", self.oracle_iter)
 
-    def _fitted_before(self, space):
+    def _initial_state(self, space):
         if not self.warm_start or not hasattr(self, "_mu"):
             return None
         old_classes, new_classes = (getattr(owner, "classes_", None) for owner in (self, space))
@@ -200,17 +198,17 @@ class DualLearner(MarginLearner):
             )
         return self._mu
 
-    def _solve(self, outputs, packed, inputs, before, alpha):
+    def _solve(self, outputs, packed, inputs, initial_means, alpha):
         blocks = outputs.blocks(self, packed, inputs, alpha)
-        blocks.begin(before)
-        rule, mirror = FIXED, None
+        blocks.begin(initial_means)
+        rule, mirror = StepRule.FIXED, None
         if self.oracle == "mirror_prox":
             mirror = outputs.mirror_prox(blocks, self.oracle_iter, self.oracle_warm_start)
         if self.line_search:
-            rule = BEST if self.solver == "auto" and mirror is None else SEARCH
-        counted = inputs.share[blocks.counted]
-        even = bool(np.ptp(counted) <= 1e-12)
-        self._sizes = len(counted), even, *outputs.reach(inputs, blocks.counted)
+            is_best = self.solver == "auto" and mirror is None
+            rule = StepRule.BEST if is_best else StepRule.SEARCH
+        share, reach = inputs.share[blocks.counted], outputs.reach(inputs, blocks.counted)
+        self._sizes = len(share), bool(np.ptp(share) <= 1e-12), *reach
         rng = check_random_state(self.random_state)
         ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
         args = rule, self.max_iter, self.tol, rng, self.verbose
@@ -219,7 +217,7 @@ class DualLearner(MarginLearner):
         if mirror is not None:
             self.oracle_gaps_ = np.reshape(mirror.gaps, (self.n_iter_, -1)).mean(axis=1)
         self.duality_gap_ = float(self.gap_curve_[-1])
-        return blocks.found()
+        return blocks.dual_fit()
 
 
 @inherit_parameters(DualLearner)

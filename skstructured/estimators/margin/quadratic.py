@@ -8,14 +8,14 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import inherit_parameters, parameters_with
-from skstructured.estimators._batch import Found, check_memory, spread
-from skstructured.estimators.margin._base import ALPHAS, MarginLearner
+from skstructured.estimators._batch import DualFit, check_memory, spread
+from skstructured.estimators.margin._base import ALPHA_PATH, MarginLearner
 from skstructured.estimators.margin.networks import DualLearner, MarginParameters
 from skstructured.spaces.sequence import Chains
 
 
 def solve(C, inputs, alpha, cache_size):
-    r"""The least ``Σ s_i ‖v_i + c_i‖² + (α/2) ‖w‖²``, s the shares: `Found`, it, and its gap.
+    r"""The least ``Σ s_i ‖v_i + c_i‖² + (α/2) ‖w‖²``, s the shares: `DualFit`, it, and its gap.
 
     The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``, or with S^½ on either side; over
     features the weights solve ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), by α-strong
@@ -23,7 +23,8 @@ def solve(C, inputs, alpha, cache_size):
     """
     share, K, W = spread(inputs.share, inputs.offsets), _kernels(inputs, cache_size), None
     if K is None:
-        W = _solve_ridge(_products(inputs, share), -inputs.weights_of(share[:, None] * C), alpha)
+        targets = -inputs.weights_of(share[:, None] * C)
+        W = _solve_ridge(_weighted_gram(inputs, share), targets, alpha)
     else:
         root = np.sqrt(share)[:, None]
         dual = root * _solve_ridge(root * K * root.T, -root * C, alpha)
@@ -39,7 +40,7 @@ def solve(C, inputs, alpha, cache_size):
     value = float(share @ ((V + C) ** 2).sum(axis=1) + 0.5 * alpha * square)
     k = C.shape[1]  # edges have no weights, as costs are of single positions
     edges = None if inputs.offsets is None else (np.zeros((2, k)), np.zeros((k, k)))
-    return Found(dual, W, edges), value, max(slope, 0.0) / (2.0 * alpha)
+    return DualFit(dual, W, edges), value, max(slope, 0.0) / (2.0 * alpha)
 
 
 def _solve_ridge(M, C, alpha):
@@ -62,7 +63,7 @@ def _kernels(inputs, cache_size):
     return safe_sparse_dot(Z, Z.T, dense_output=True) + float(inputs.intercept)
 
 
-def _products(inputs, share):
+def _weighted_gram(inputs, share):
     """Zᵀ S Z of features and the intercept."""
     Z = inputs.Z
     weighted = Z.multiply(share[:, None]).tocsr() if hasattr(Z, "indptr") else Z * share[:, None]
@@ -85,7 +86,7 @@ def left_out(C, inputs, cache_size):
     root = np.sqrt(share)[:, None]
     U, values = _spectrum(inputs, share, root, cache_size)
     T = -root * C
-    for alpha in ALPHAS:
+    for alpha in ALPHA_PATH:
         ridge = 0.5 * alpha
         damped = values / (values + ridge)
         E = (T - U @ (damped[:, None] * (U.T @ T))) / ridge
@@ -101,7 +102,7 @@ def _spectrum(inputs, share, root, cache_size):
     if K is not None:
         values, U = eigh(root * K * root.T)
         return U, np.maximum(values, 0.0)
-    values, Q = eigh(_products(inputs, share))
+    values, Q = eigh(_weighted_gram(inputs, share))
     is_positive = values > 1e-13 * max(values[-1], 0.0)
     U = root * inputs.with_weights(Q[:, is_positive])
     return U / np.sqrt(values[is_positive]), values[is_positive]
@@ -184,7 +185,7 @@ class QuadraticSurrogate(MarginLearner):
     cache_size: float = 4096
     missing: Literal["mean", "error"] = "mean"
 
-    def _solve(self, outputs, packed, inputs, before, alpha):
+    def _solve(self, outputs, packed, inputs, initial_means, alpha):
         dual_fit, value, left = solve(outputs.targets(packed), inputs, alpha, self.cache_size)
         self.loss_curve_, self.duality_gap_, self.n_iter_ = np.array([value]), left, 1
         return dual_fit

@@ -8,35 +8,17 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from skstructured._learners.passes import is_verbose
-from skstructured.estimators.mixture._training import FEWEST, FEWEST_GROUPS, SETUP_ROWS
+from skstructured.estimators.mixture._training import FEWEST_GROUPS, FEWEST_ROWS, Member
 from skstructured.extend._types import Ints
 
-#: Rows of the first pilot, and of the last; each has four times as many as the one before.
-FIRST_PILOT, LAST_PILOT, GROWTH = 200, 3200, 4
 
-#: Share of the time that a pilot may take; share of what is left for which members are planned.
-FOR_PILOT, FOR_MEMBERS = 0.1, 0.8
-
-#: Sizes of members that are tried, in units of the usual ones.
-SIZES = 0.5 ** (np.arange(13) / 2)
-
-
-def rows_of_each(arrays: list[Any], indices: Ints) -> list[Any]:
+def select_rows(arrays: list[Any], indices: Ints) -> list[Any]:
     """Some rows of each array; None stays."""
     return [None if array is None else _safe_indexing(array, indices) for array in arrays]
 
 
 class Pilot(NamedTuple):
-    """Members that were fitted to few rows.
-
-    Attributes
-    ----------
-    n_rows : int
-    seconds : dict of str to float
-        Those of each member.
-    other_seconds : float
-        Those of reading, standardizing and weighing members.
-    """
+    """Seconds of members that were fitted to few rows, and of all else that a mixture does."""
 
     n_rows: int
     seconds: dict[str, float]
@@ -47,19 +29,20 @@ class Pilot(NamedTuple):
         """Members of a mixture of all rows that are fitted to some of them."""
         indices, began, pilot = pilot_rows(arrays, n_rows), perf_counter(), copy(mixture)
         pilot.verbose, pilot.random_state_ = 0, np.random.RandomState(0)
-        pilot._fit_members(pilot._members(arrays[0]), *rows_of_each(arrays, indices))
+        pilot._fit_members(pilot._members(arrays[0]), *select_rows(arrays, indices))
         other = perf_counter() - began - sum(pilot._seconds.values())
         return cls(len(indices), pilot._seconds, other)
 
     @classmethod
     def largest(cls, mixture: Any, arrays: list[Any], seconds: float) -> Self:
-        """The pilot of most rows that takes little of so many seconds."""
-        n_rows = min(FIRST_PILOT, len(arrays[2]) // GROWTH)
+        """The pilot with the most rows, 200 to 3,200, that takes a tenth of so many seconds."""
+        n, growth = len(arrays[2]), 4
+        n_rows = min(200, n // growth)
         while True:
             pilot = cls.of(mixture, arrays, n_rows)
-            n_rows *= GROWTH
-            expected = GROWTH**1.5 * (sum(pilot.seconds.values()) + pilot.other_seconds)
-            if n_rows > min(LAST_PILOT, len(arrays[2]) / GROWTH) or expected > FOR_PILOT * seconds:
+            n_rows *= growth
+            expected = growth**1.5 * (sum(pilot.seconds.values()) + pilot.other_seconds)
+            if n_rows > min(3200, n / growth) or expected > 0.1 * seconds:
                 return pilot
 
 
@@ -77,18 +60,16 @@ def pilot_rows(arrays: list[Any], n_rows: int) -> Ints:
 
 
 def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: float) -> list[Any]:
-    """The members that can be fitted until a time, as large as they can be.
-
-    All are smaller by the same factor; if that is not enough, the slowest ones are left out.
-    """
-    n = len(arrays[2])
-    if n < FEWEST * GROWTH:
+    """The members, smaller by one factor, that can be fitted until a time, less the slowest."""
+    n, sizes = len(arrays[2]), 0.5 ** (np.arange(13) / 2)
+    if n < 4 * FEWEST_ROWS:  # the first pilot has a quarter of the rows
         return members
     pilot = Pilot.largest(mixture, arrays, end - perf_counter())
-    other = pilot.other_seconds * (n + SETUP_ROWS) / (pilot.n_rows + SETUP_ROWS)
-    left = FOR_MEMBERS * (end - perf_counter()) - other
+    setup = Member.setup_rows
+    other_seconds = pilot.other_seconds * (n + setup) / (pilot.n_rows + setup)
+    left = 0.8 * (end - perf_counter()) - other_seconds  # plans can be wrong
     rates = {name: pilot.seconds[name] / member.work(pilot.n_rows) for name, member in members}
-    for size in SIZES:
+    for size in sizes:
         planned = [(name, member.smaller(size)) for name, member in members]
         expected = {name: rates[name] * member.work(n) for name, member in planned}
         if sum(expected.values()) <= left:
@@ -96,10 +77,9 @@ def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: fl
     while len(expected) > 1 and sum(expected.values()) > left:
         del expected[max(expected, key=expected.__getitem__)]
     if is_verbose(mixture):
-        absent = [name for name, _ in members if name not in expected]
+        absent = ", ".join(name for name, _ in members if name not in expected) or "none"
         print(
-            f"{type(mixture).__name__}: for max_seconds members have "
-            f"{size:.0%} of their size, {', '.join(absent) or 'none'} left out, "
-            f"{sum(expected.values()):.1f} s expected"
+            f"{type(mixture).__name__}: for max_seconds members have {size:.0%} of their size, "
+            f"{absent} left out, {sum(expected.values()):.1f} s expected"
         )
     return [pair for pair in planned if pair[0] in expected]

@@ -11,21 +11,15 @@ from skstructured.extend._types import Floats
 
 
 class CrossFitted(Member):
-    """An estimator that learns all rows, after five others that learn all but one part.
+    """An estimator that learns all rows, after five clones that each leave out a fold.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not changed. If its `max_iter` is "auto", the first of the five chooses it for all.
-    loss : FenchelYoung
-        Its scores are wanted.
+    If `max_iter` is "auto", the first of them chooses it for all.
     """
 
     def __init__(self, estimator: Any, loss: Any) -> None:
         self.estimator, self.loss = estimator, loss
 
     def fit(self, training: Training) -> Floats:
-        """See `Member`."""
         fold_ids, make = training.parts, clone(self.estimator)
         honest = np.zeros((len(fold_ids), training.dim))
         for fold_id in training.folds:
@@ -50,15 +44,14 @@ class CrossFitted(Member):
         weighted = {} if weight is None else {"sample_weight": weight}
         return self._fitted_to(clone(make), X, y, **weighted)
 
-    def _fitted_to(self, estimator, X, y, **given):
-        return estimator.fit(X, y, **given)
+    def _fitted_to(self, estimator, X, y, **options):
+        return estimator.fit(X, y, **options)
 
     def scores(self, rows: StandardRows) -> Floats:
-        """See `Member`."""
         return self._score(self.fitted, rows.X)
 
     def _score(self, estimator, X):
-        """Scores (n, dim), or those whose means an estimator predicts."""
+        """Scores (n, dim), those of predicted means if need be."""
         if hasattr(estimator, "embedding_scores"):
             return self._of_all_classes(estimator, estimator.embedding_scores(X))
         if hasattr(estimator, "predict_mean"):

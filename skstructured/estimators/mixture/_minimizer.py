@@ -8,45 +8,15 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import issparse
 
 from skstructured._base.lbfgs import minimize_two_loops
-from skstructured.estimators.mixture._ridge import JITTER, RowKernel
-from skstructured.estimators.mixture._training import CHUNK, Member, StandardRows, Training
+from skstructured.estimators.mixture._ridge import KERNEL_JITTER, RowKernel
+from skstructured.estimators.mixture._training import ROWS_AT_ONCE, Member, StandardRows, Training
 from skstructured.extend._types import Array, Floats, Matrix
-
-#: Penalties, from the largest, in units of the mean square of a row; and the one of few rows.
-PENALTIES, DEFAULT_PENALTY = 10.0 ** np.arange(1.0, -5.6, -0.5), 0.1
-
-#: What held-out scores are multiplied by before penalties are compared: a mixture weighs scores,
-#: and a larger penalty makes them smaller.
-MULTIPLES = (1.0, 1.5, 2.5, 4.0, 8.0)
-
-#: Landmarks that span functions of a kernel, at most.
-LANDMARKS = 400
-
-#: Mean squares along axes that are smaller, in units of the largest, are 0.
-SMALLEST = 1e-9
-
-#: Steps for a penalty, at most; the last one gains less than this share of the loss.
-STEPS, GAIN = 30, 1e-3
-
-#: Precision of products.
-PRECISION = np.float32
-
-#: Rows that linear models learn, at least, and for each feature; features at most.
-N_ROWS, PER_FEATURE, WIDEST, MOST_ROWS = 4000, 50, 2000, 20_000
 
 
 class Features(NamedTuple):
-    """Features ``f(x) - center`` of rows, which are standardized features or kernels, along axes.
+    """Uncorrelated ``axes' (f(x) - center)`` of rows, f standardized features or kernels.
 
-    Attributes
-    ----------
-    kernel : RowKernel or None
-        Kernels with landmarks; None for the standardized features.
-    center : ndarray of shape (m,)
-    axes : ndarray of shape (m, r)
-        Features along axes are uncorrelated.
-    squares : ndarray of shape (r,)
-        Sums of their squares over the rows learned.
+    `axes` are (m, r), and `squares` (r,) the sums of squares along them over the rows learned.
     """
 
     kernel: RowKernel | None
@@ -65,7 +35,7 @@ class Features(NamedTuple):
     def of_kernel(cls, kernel: RowKernel, Z: Floats, weight: Floats) -> Self:
         """Kernels with landmarks, whose functions have their norm in the space of the kernel."""
         gram = kernel(kernel.Z)
-        gram[np.diag_indices(len(gram))] += JITTER * np.trace(gram) / len(gram)
+        gram[np.diag_indices(len(gram))] += KERNEL_JITTER * np.trace(gram) / len(gram)
         factor, K = cholesky(gram, lower=True), kernel(Z)
         center = weight @ K / weight.sum()
         centered = np.sqrt(weight) * (K - center).T
@@ -78,34 +48,30 @@ class Features(NamedTuple):
         return ((Z if self.kernel is None else self.kernel(Z)) - self.center) @ self.axes
 
 
-def principal_axes(F: Floats) -> tuple[Floats, Floats]:
-    """Orthonormal axes (m, r) of features F (n, m), and sums of squares along them, ascending."""
+def principal_axes(F: Floats, least: float = 1e-9) -> tuple[Floats, Floats]:
+    """Orthonormal axes (m, r) of features F (n, m), and sums of squares along them, ascending.
+
+    Squares that are at most `least` times the largest count as 0.
+    """
     if F.shape[1] > len(F):
-        sides, squares = principal_axes(F.T)
+        sides, squares = principal_axes(F.T, least)
         return F.T @ sides / np.sqrt(squares), squares
     squares, axes = np.linalg.eigh(F.T @ F)
-    is_counted = squares > max(SMALLEST * squares[-1], 0.0)
+    is_counted = squares > max(least * squares[-1], 0.0)
     return axes[:, is_counted], squares[is_counted]
 
 
 class FoldObjective:
-    """The penalized losses of models that each learn other rows, over the same features.
+    """The penalized losses of models with other weights (n, n_models), over the same features."""
 
-    Parameters
-    ----------
-    P : ndarray of shape (n, r)
-        Uncorrelated features.
-    squares : ndarray of shape (r,)
-        Their sums of squares.
-    V : ndarray of shape (n, dim)
-        Vertices.
-    weights : ndarray of shape (n, n_models)
-        Weight of a row for each model.
-    loss : FenchelYoung or Surrogate
-    """
+    #: Precision of products.
+    dtype: Any = np.float32
+
+    #: Steps for a penalty, at most; the last one gains less than a share `tol` of the loss.
+    max_iter, tol = 30, 1e-3
 
     def __init__(self, P: Floats, squares: Floats, V: Floats, weights: Floats, loss: Any) -> None:
-        self.P = np.column_stack([P, np.ones(len(P))]).astype(PRECISION)
+        self.P = np.column_stack([P, np.ones(len(P))]).astype(self.dtype)
         self.squares = np.append(squares, weights.max(axis=1).sum())
         self.V, self.loss = np.repeat(V, weights.shape[1], axis=0), loss
         self.weights, self.scale = weights.ravel(), getattr(loss, "scale_", 1.0)
@@ -115,14 +81,14 @@ class FoldObjective:
 
     def scores(self, W: Floats) -> Array:
         """Scores (n, n_models, dim) by coefficients."""
-        return (self.P @ W.astype(PRECISION)).reshape(len(self.P), -1, self.V.shape[1])
+        return (self.P @ W.astype(self.dtype)).reshape(len(self.P), -1, self.V.shape[1])
 
     def value_and_gradient(self, W: Floats, penalties: Floats) -> tuple[float, Floats]:
         """The sum of all penalized losses."""
         losses, slopes = self.loss.objective(self.scores(W).reshape(self.V.shape), self.V)
         slopes *= self.weights[:, None]
         value = self.weights @ losses + self.rest + 0.5 * np.sum(penalties * W * W)
-        slopes = slopes.astype(PRECISION).reshape(len(self.P), -1)
+        slopes = slopes.astype(self.dtype).reshape(len(self.P), -1)
         return value, self.P.T @ slopes + penalties * W
 
     def minimize(self, penalty: float, W: Floats) -> Floats:
@@ -139,9 +105,9 @@ class FoldObjective:
         def is_done(value, gradient):
             nonlocal last
             gain, last = last - value, value
-            return gain < GAIN * value
+            return gain < self.tol * value
 
-        flat = minimize_two_loops(function, (W / root).ravel(), STEPS, is_done)
+        flat = minimize_two_loops(function, (W / root).ravel(), self.max_iter, is_done)
         return root * flat.reshape(W.shape)
 
 
@@ -156,23 +122,19 @@ class LossMinimizer(Member):
     span of 400 landmarks, and ‖W‖ is the norm of the function. Models of all rows, and of those
     outside each part, are minimized at the same time, for one penalty after another until the loss
     of the rows that are left out rises. The axes know all rows, but no outputs. Losses that are not
-    linear in y have ε = 0.
-
-    Parameters
-    ----------
-    name : {"linear", "arc-cosine", "laplacian", "rbf"}
-        Features, or a kernel.
-    loss : FenchelYoung or Surrogate
-    n_rows : int
-        Rows to learn at most, drawn at random.
-    seed : int
-        Draws rows and landmarks.
+    linear in y have ε = 0. The `seed` draws at most `n_rows` rows, and the landmarks.
 
     References
     ----------
     Williams, Seeger (2000), "Using the Nyström method to speed up kernel machines"; Liu, Nocedal
     (1989), "On the limited memory BFGS method for large scale optimization".
     """
+
+    #: Penalties, from the largest, in units of the mean square of a row; and the one of few rows.
+    penalties, default_penalty = 10.0 ** np.arange(1.0, -5.6, -0.5), 0.1
+
+    #: Landmarks that span functions of a kernel, at most.
+    n_landmarks = 400
 
     def __init__(self, name: str, loss: Any, n_rows: int, seed: int) -> None:
         self.name, self.loss, self.n_rows, self.seed = name, loss, n_rows, seed
@@ -181,23 +143,20 @@ class LossMinimizer(Member):
     def linear(cls, loss: Any, X: Matrix, seed: int) -> Self | None:
         """A linear model of rows; None if passes are quicker: CSR, or both many and wide."""
         n, p = X.shape
-        n_rows = min(n, max(N_ROWS, PER_FEATURE * p))
-        if issparse(X) or n_rows > MOST_ROWS or min(n_rows, p) > WIDEST:
+        n_rows = min(n, max(4000, 50 * p))
+        if issparse(X) or n_rows > 20_000 or min(n_rows, p) > 2000:
             return None
         return cls("linear", loss, n_rows, seed)
 
     def work(self, n: int) -> float:
-        """See `Member`."""
-        n_features = 1 if self.name == "linear" else min(n, LANDMARKS)
+        n_features = 1 if self.name == "linear" else min(n, self.n_landmarks)
         return (min(n, self.n_rows) + n / 10) * n_features
 
     def smaller(self, size: float) -> "LossMinimizer":
-        """See `Member`."""
-        n_rows = min(self.n_rows, max(LANDMARKS, int(size * self.n_rows)))
+        n_rows = min(self.n_rows, max(self.n_landmarks, int(size * self.n_rows)))
         return LossMinimizer(self.name, self.loss, n_rows, self.seed)
 
     def fit(self, training: Training) -> Floats:
-        """See `Member`."""
         learned = self._drawn(len(training.V), self.n_rows)
         Z, weight, V = training.rows.standardized(learned), training.weight[learned], training.V
         features = self._features(Z, weight)
@@ -217,20 +176,24 @@ class LossMinimizer(Member):
     def _features(self, Z, weight):
         if self.name == "linear":
             return Features.of_rows(Z, weight)
-        landmarks = self._drawn(len(Z), LANDMARKS)
+        landmarks = self._drawn(len(Z), self.n_landmarks)
         kernel = RowKernel.of(self.name, Z[landmarks], weight[landmarks])
         return Features.of_kernel(kernel, Z, weight)
 
-    def _coefs(self, objective, V, weight, fold_ids):
-        """Coefficients of all models, by the penalty of the lowest loss of rows left out."""
-        judged, lowest, self.penalty = np.flatnonzero(fold_ids >= 0), math.inf, DEFAULT_PENALTY
-        W = best = np.zeros(objective.shape)
-        for penalty in PENALTIES if len(judged) else [DEFAULT_PENALTY]:
+    def _coefs(self, objective, V, weight, fold_ids, multiples=(1.0, 1.5, 2.5, 4.0, 8.0)):
+        """Coefficients of all models, by the penalty of the lowest loss of rows left out.
+
+        Penalties are compared by the best multiple of scores: larger ones make scores smaller, but
+        a mixture weighs them.
+        """
+        judged, lowest = np.flatnonzero(fold_ids >= 0), math.inf
+        V, weight = V[judged], weight[judged]
+        W, self.penalty = np.zeros(objective.shape), self.default_penalty
+        best = W
+        for penalty in self.penalties if len(judged) else [self.penalty]:
             W = objective.minimize(penalty, W)
             honest = objective.scores(W)[judged, fold_ids[judged]]
-            loss = min(
-                weight[judged] @ self.loss.objective(a * honest, V[judged])[0] for a in MULTIPLES
-            )
+            loss = min(weight @ self.loss.objective(a * honest, V)[0] for a in multiples)
             if loss >= lowest:
                 break
             lowest, best, self.penalty = loss, W, penalty
@@ -242,8 +205,8 @@ class LossMinimizer(Member):
         for fold_id in training.folds:
             indices, dim = np.flatnonzero(training.parts == fold_id), training.dim
             coefs = W[:, fold_id * dim : (fold_id + 1) * dim]
-            for start in range(0, len(indices), CHUNK):
-                chunk = indices[start : start + CHUNK]
+            for start in range(0, len(indices), ROWS_AT_ONCE):
+                chunk = indices[start : start + ROWS_AT_ONCE]
                 P = features(training.rows.standardized(chunk))
                 honest[chunk] = P @ coefs[:-1] + coefs[-1]
         return honest[training.judged]
@@ -257,6 +220,5 @@ class LossMinimizer(Member):
             self.coef_, self.intercept_ = folded[:, :-1], folded[:, -1]
 
     def scores(self, rows: StandardRows) -> Floats:
-        """See `Member`."""
         Z = rows.standardized(slice(None))
         return (Z if self.kernel is None else self.kernel(Z)) @ self.coefs + self.shift

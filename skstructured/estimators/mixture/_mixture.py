@@ -9,12 +9,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state, indexable
 
-from skstructured._base.validation import (
-    check_finite,
-    check_integer,
-    check_positive,
-    read_rows,
-)
+from skstructured._base.validation import check_finite, check_integer, check_positive, read_rows
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
@@ -22,46 +17,21 @@ from skstructured._learners.blas import one_blas_thread
 from skstructured._learners.lock import learning_aside, locked
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
+from skstructured.estimators._auto import draw_seeds
+from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._boosting import BoostedTrees
-from skstructured.estimators.mixture._budget import members_in_time, rows_of_each
+from skstructured.estimators.mixture._budget import members_in_time, select_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import (
-    CHUNK,
-    EXACT,
-    FEWEST,
-    FEWEST_GROUPS,
-    Member,
-    StandardRows,
-    Training,
-    codes_of,
-    effective_number,
-    independent_units,
-    parts_of,
-)
+from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
 from skstructured.estimators.mixture._trees import VertexTrees
-from skstructured.estimators.mixture._weights import FEW_STEPS, STEPS, mixing_weights
+from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.extend._types import Features, Floats, Given, Outputs
-
-#: Kernels of ridge regressions.
-KERNELS = ("rbf", "laplacian", "arc-cosine")
-
-#: Trees learn first, because others need importances of columns; boosting learns last.
-STAGES = range(3)
-
-#: Seeds of members are below this.
-SEEDS = 2**31 - 1
 
 
 class Mixed(NamedTuple):
-    """Fitted members, with the weights by which their scores are mixed.
+    """Fitted members, with the weights (n_members,) and intercept (dim,) that mix their scores.
 
-    Attributes
-    ----------
-    members : list of Member
-    weights : ndarray of shape (n_members,)
-    intercept : ndarray of shape (dim,)
-    rows : StandardRows
-        How rows are standardized; not at all if estimators check them.
+    `rows` standardize new ones, unless estimators check them.
     """
 
     members: list[Member]
@@ -74,8 +44,9 @@ class Mixed(NamedTuple):
         """Σ_e a_e θ_e(x) + b of every row, some at a time if rows are checked ones."""
         if self.rows.scale is None:
             return self._chunk(X)
-        starts = range(0, max(X.shape[0], 1), CHUNK)
-        return np.concatenate([self._chunk(X[start : start + CHUNK]) for start in starts])
+        size = _training.ROWS_AT_ONCE
+        starts = range(0, max(X.shape[0], 1), size)
+        return np.concatenate([self._chunk(X[start : start + size]) for start in starts])
 
     def _chunk(self, X):
         pairs, rows = zip(self.weights, self.members, strict=True), self.rows.of(X)
@@ -95,8 +66,8 @@ class Mixture(BaseEstimator):
     #: CSR rows with more columns are learned by the first member alone.
     _widest = 4096
 
-    #: Kernels that share `n_landmarks`.
-    _shared_by = 1
+    #: Kernels of ridge regressions, and how many share `n_landmarks`.
+    _kernels, _shared_by = ("rbf", "laplacian", "arc-cosine"), 1
 
     #: As members do, which is why they take missing values; cells are in range before.
     standardize = True
@@ -150,7 +121,7 @@ class Mixture(BaseEstimator):
         arrays = [*indexable(X, y), packed, weight, groups]
         counted = np.flatnonzero(weight)
         if len(counted) < len(weight):
-            arrays = rows_of_each(arrays, counted)
+            arrays = select_rows(arrays, counted)
         members = self._members(arrays[0])
         if self.max_seconds is not None:
             members = members_in_time(self, members, arrays, end)
@@ -161,9 +132,8 @@ class Mixture(BaseEstimator):
         else:
             weights = self._weights_of_few(fitted_members, training)
             self.validation_score_ = np.nan
-        self._mixed = Mixed(
-            fitted_members, *weights, training.rows._replace(X=None, unchanged=None)
-        )
+        rows = training.rows._replace(X=None, unchanged=None)
+        self._mixed = Mixed(fitted_members, *weights, rows)
         self.weights_, self.intercept_ = weights
         fitted = {name: getattr(learner, "fitted", learner) for name, learner in members}
         self.named_estimators_, self.estimators_ = fitted, list(fitted.values())
@@ -210,25 +180,16 @@ class Mixture(BaseEstimator):
         return training if alone else self._in_parts(training, packed, groups)
 
     def _in_parts(self, training, packed, groups):
-        """The `Training` with parts that are left out, if there are enough rows, or groups."""
-        n, landmarks = len(training.V), self._landmarks()
-        units, copies = independent_units(training.rows.unchanged, groups, training.V)
-        weight = training.weight
-        if groups is not None:
-            places = np.unique(groups, return_inverse=True)[1]
-            weight = np.bincount(places, weight) / np.bincount(places)
-        n_effective = effective_number(weight, copies)
-        if n_effective < (FEWEST if groups is None else FEWEST_GROUPS):
+        """The `Training` with folds that are left out, if there are enough rows, or groups."""
+        n, landmarks, reserved = len(training.V), self._landmarks(), 0.0
+        if self._is_auto() and n > KernelRidge.most_exact * landmarks:
+            reserved = min(landmarks / n, 0.5)
+        rows = training.rows.unchanged, training.V, training.weight, packed, self.random_state_
+        parts, units, share = _training.draw_folds_of_rows(*rows, reserved, groups)
+        training = training._replace(parts=parts, units=units, effective_share=share)
+        if reserved == 0.0 or not training.folds:
             return training
-        reserved = landmarks / n if self._is_auto() and n > EXACT * landmarks else 0.0
-        codes = codes_of(packed) if groups is None or np.ndim(packed) == 1 else None
-        fold_ids = parts_of(units, self.random_state_, codes, min(reserved, 0.5))
-        training = training._replace(
-            parts=fold_ids, units=units, effective_share=n_effective / len(weight)
-        )
-        if reserved == 0.0:
-            return training
-        unjudged = np.flatnonzero(fold_ids < 0)
+        unjudged = np.flatnonzero(parts < 0)
         places = np.linspace(0, len(unjudged) - 1, min(landmarks, len(unjudged)))
         return training._replace(reserved=unjudged[places.astype(int)])
 
@@ -255,8 +216,8 @@ class Mixture(BaseEstimator):
         members = [(name, self._as_member(learner)) for name, learner in pairs]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
-        names = [name for name in KERNELS if name not in dict(members)]
-        *seeds, last = self.random_state_.randint(SEEDS, size=1 + len(KERNELS))
+        names = [name for name in self._kernels if name not in dict(members)]
+        *seeds, last = draw_seeds(self.random_state_, 1 + len(self._kernels))
         for name, seed in zip(names, seeds, strict=False):
             members.append((name, KernelRidge(name, self._landmarks(), seed)))
         if not issparse(X) and not getattr(self.loss_, "calls_python", False):
@@ -283,15 +244,14 @@ class Mixture(BaseEstimator):
         """Members that are worth having, their honest scores, and the `Training` at the end."""
         training = self._training(X, y, packed, weight, groups, alone=len(members) == 1)
         if not training.folds and len(members) > 1:  # boosting needs held-out rows
-            members = [pair for pair in members if pair[1].stage < STAGES[-1]]
+            members = [pair for pair in members if pair[1].stage < Stage.LAST]
         results, self._seconds = {}, {}
-        for stage in STAGES:
+        for stage in Stage:
             stage_members = [pair for pair in members if pair[1].stage == stage]
-            if stage == STAGES[-1] and stage_members and results:
+            if stage == Stage.LAST and stage_members and results:
                 training = training._replace(least_losses=self._least_losses(training, results))
-            results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-                delayed(self._learned)(*pair, training, packed) for pair in stage_members
-            )
+            tasks = [delayed(self._learned)(*pair, training, packed) for pair in stage_members]
+            results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
             for _, member in stage_members:
                 if isinstance(member, VertexTrees):
                     training = member.stretched(training)
@@ -303,18 +263,17 @@ class Mixture(BaseEstimator):
     def _least_losses(self, training, results):
         """Held-out losses (m,) of the rows by the best of the members."""
         judged = training.judged
-        losses = [
-            self.loss_.value_and_gradient(theta, training.truths[judged])[0]
-            for _, _, theta in results.values()
-        ]
-        return min(losses, key=lambda values: training.weight[judged] @ values)
+        truths, weight = training.truths[judged], training.weight[judged]
+        thetas = [theta for _, _, theta in results.values()]
+        losses = [self.loss_.value_and_gradient(theta, truths)[0] for theta in thetas]
+        return min(losses, key=lambda values: weight @ values)
 
     def _learned(self, name, member, training, packed):
         """The name of a member; its honest scores, its score, and the scores that were judged."""
         began, judged = perf_counter(), training.judged
         honest, score, theta = member.fit(training), np.nan, None
         if honest is not None and len(judged) > 0:
-            a, b = self._least(honest[None], training, slice(None), FEW_STEPS)
+            a, b = self._least(honest[None], training, slice(None), 10)
             theta = a * honest + b
             score = self._judge(theta, packed[judged], training.weight[judged])
         seconds = self._seconds[name] = perf_counter() - began
@@ -323,15 +282,12 @@ class Mixture(BaseEstimator):
             print(f"{type(self).__name__}: {name}, {seconds:.1f} s, {end}")
         return name, None if honest is None else (honest, score, theta)
 
-    def _least(self, honest, training, subset, steps=STEPS):
-        """Weights and intercept by a part of the judged rows."""
+    def _least(self, honest, training, subset, max_iter=200):
+        """Weights and intercept by a subset of the judged rows."""
         indices, usual = training.judged[subset], self._usual_weight(len(honest))
-        truths, weight = training.truths, training.weight
-        mean = np.average(truths, axis=0, weights=weight)
-        weight = training.effective_share * weight[indices]
-        return mixing_weights(
-            honest[:, subset], truths[indices], weight, mean, self.loss_, usual, steps
-        )
+        truths, mean = training.truths, np.average(training.truths, 0, training.weight)
+        batch = truths[indices], training.effective_share * training.weight[indices], mean
+        return mixing_weights(honest[:, subset], *batch, self.loss_, usual, max_iter)
 
     def _weights(self, honest, training, packed):
         """Weights and intercept of the mixture; its score is of halves by those of the other."""
@@ -349,5 +305,4 @@ class Mixture(BaseEstimator):
 
 
 def _is_named_estimator(pair):
-    """Whether it is a pair of a name and an estimator."""
     return isinstance(pair, tuple) and len(pair) == 2 and hasattr(pair[1], "get_params")

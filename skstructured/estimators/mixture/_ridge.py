@@ -9,67 +9,31 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
-from skstructured.estimators.kernel._values import (
-    ARC_COSINE,
-    LAPLACIAN,
-    KernelFunction,
-    kernel_function,
-    width_of,
-)
-from skstructured.estimators.mixture._training import (
-    CHUNK,
-    EXACT,
-    PARTS,
-    Member,
-    StandardRows,
-    Training,
-)
+from skstructured.estimators.kernel import _values
+from skstructured.estimators.mixture import _training
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
-#: Penalties, in units of the mean k(x, x).
-PENALTIES = 10.0 ** np.arange(-4.0, 2.6, 0.5)
-
-#: Step between the first penalties that are tried, and the penalty without honest scores.
-COARSE, DEFAULT_PENALTY = 3, 0.1
-
-#: What is added to k(x, x) of landmarks, in units of its mean; smaller kernels are 0.
-JITTER, TINY = 1e-6, 1e-20
-
-#: Times of a kernel, of m³ in the solutions for all penalties and folds, and of the rest, in units
-#: of the product of two numbers in each fold, as measured.
-KERNEL_WORK, SOLVE_WORK, KERNEL_SETUP = 1000, 1.5, 9e7
-
-#: Rows with a smaller share of cells that are not 0 are compared by these cells alone.
-SPARSE = 0.1
-
-#: Kernels that are computed at a time: temporary arrays stay in cache.
-KERNELS_PER_BLOCK = 1 << 14
+#: What is added to k(x, x) of landmarks, in units of its mean.
+KERNEL_JITTER = 1e-6
 
 
 class RowKernel(NamedTuple):
-    """Kernels of standardized rows with the rows Z.
+    """Kernels of standardized rows with the rows Z (m, p)."""
 
-    Attributes
-    ----------
-    function : KernelFunction
-        The kernel.
-    Z : ndarray of shape (m, p)
-        Rows.
-    """
-
-    function: KernelFunction
+    function: _values.KernelFunction
     Z: Floats
 
     @classmethod
     def of(cls, name: str, Z: Floats, weight: Floats) -> Self:
         """The kernel of a name, with the width that `KernelStructuredPredictor` uses."""
-        width = width_of("multiscale", name, Z.shape[1], Z, weight)
-        return cls(kernel_function(name, width, 1.0, 3, False), Z)
+        width = _values.width_of("multiscale", name, Z.shape[1], Z, weight)
+        return cls(_values.kernel_function(name, width, 1.0, 3, False), Z)
 
-    def __call__(self, Z: Floats) -> Floats:
-        """Kernels (n, m); tiny ones, with which products take long, are 0."""
+    def __call__(self, Z: Floats, block_size: int = 1 << 14) -> Floats:
+        """Kernels (n, m), so many at a time; tiny ones, with which products take long, are 0."""
         values, squares = np.empty((len(Z), len(self.Z))), squares_of(self.Z)
-        n_rows = max(KERNELS_PER_BLOCK // len(self.Z), Z.shape[1])
+        n_rows = max(block_size // len(self.Z), Z.shape[1])
         for start in range(0, len(Z), n_rows):
             block = slice(start, start + n_rows)
             values[block] = without_tiny(self._values(Z[block], squares))
@@ -77,9 +41,9 @@ class RowKernel(NamedTuple):
 
     def _values(self, Z, squares):
         kind, (gamma, coef0) = self.function.kind, self.function.numbers[:2]
-        if kind == LAPLACIAN:
+        if kind == _values.KernelKind.LAPLACIAN:
             return np.exp(-gamma * city_distances(Z, self.Z))
-        if kind == ARC_COSINE:
+        if kind == _values.KernelKind.ARC_COSINE:
             return arc_cosines(Z @ self.Z.T + coef0, squares_of(Z) + coef0, squares + coef0)
         # "multiscale", the mean of three widths
         distances = np.add.outer(squares_of(Z), squares) - 2.0 * Z @ self.Z.T
@@ -90,13 +54,13 @@ class RowKernel(NamedTuple):
 
 def without_tiny(values: Floats) -> Floats:
     """The same array, with 0 instead of tiny numbers."""
-    values[values < TINY] = 0.0
+    values[values < 1e-20] = 0.0
     return values
 
 
 def city_distances(Z: Floats, landmarks: Floats) -> Floats:
     """Sums (n, m) of the absolute differences of cells, faster if most landmarks' cells are 0."""
-    if np.count_nonzero(landmarks) > SPARSE * landmarks.size:
+    if np.count_nonzero(landmarks) > 0.1 * landmarks.size:
         return cdist(Z, landmarks, "cityblock")
     return manhattan_distances(csr_matrix(Z), csr_matrix(landmarks))
 
@@ -116,23 +80,9 @@ def arc_cosines(products: Floats, squares: Floats, other_squares: Floats) -> Flo
 
 
 class Ridge(NamedTuple):
-    """Coefficients c of the scores ``k(x)ᵀ c + mean`` for every penalty, from a linear system.
+    """Scores ``k(x)ᵀ c + mean`` with ``c = s (A + λuP)⁻¹ B``, for every penalty λ.
 
-    ``c = s (A + λuP)⁻¹ B``, with the penalty λ.
-
-    Attributes
-    ----------
-    kernel : RowKernel
-        Kernels k(x) with m rows.
-    A : ndarray of shape (m, m)
-    B : ndarray of shape (m, dim)
-    P : ndarray of shape (m, m) or None
-        None is the identity.
-    unit : float
-        Mean k(x, x) u.
-    s : ndarray of shape (m, 1)
-    mean : ndarray of shape (dim,)
-        Mean vertex of the rows that are learned.
+    The `unit` u is the mean k(x, x), and P = None the identity. The mean is that of the vertices.
     """
 
     kernel: RowKernel
@@ -180,23 +130,27 @@ class KernelRidge(Member):
     regularization".
     """
 
+    #: Rows, in units of `n_landmarks`, up to which each row has a coefficient.
+    most_exact = 1.5
+
+    #: Penalties, in units of the mean k(x, x); and the one without honest scores.
+    penalties, default_penalty = 10.0 ** np.arange(-4.0, 2.6, 0.5), 0.1
+
     def __init__(self, kernel: str, n_landmarks: int, seed: int) -> None:
         self.name, self.n_landmarks, self.seed = kernel, n_landmarks, seed
 
     def work(self, n: int) -> float:
-        """See `Member`."""
-        if n <= EXACT * self.n_landmarks:
-            return n * n * (n + KERNEL_WORK) + KERNEL_SETUP
+        kernel_work, setup = 1000, 9e7  # in products of two numbers in each fold, as measured
+        if n <= self.most_exact * self.n_landmarks:
+            return n * n * (n + kernel_work) + setup
         m = self.n_landmarks  # all folds share kernels and products
-        return n * m * (m + KERNEL_WORK) / (PARTS + 1) + SOLVE_WORK * m**3 + KERNEL_SETUP
+        return n * m * (m + kernel_work) / (_training.N_FOLDS + 1) + 1.5 * m**3 + setup
 
     def smaller(self, size: float) -> "KernelRidge":
-        """See `Member`."""
         return KernelRidge(self.name, max(1, int(size * self.n_landmarks)), self.seed)
 
     def fit(self, training: Training) -> Floats:
-        """See `Member`."""
-        is_exact = len(training.V) <= EXACT * self.n_landmarks
+        is_exact = len(training.V) <= self.most_exact * self.n_landmarks
         *folds, everything = self._of_rows(training) if is_exact else self._in_span(training)
         penalty = self._penalty(training, folds if is_exact else folds[:1])
         honest = np.zeros(training.V.shape)
@@ -224,7 +178,7 @@ class KernelRidge(Member):
         kernel = RowKernel.of(self.name, training.rows.chunk(landmarks), weight[landmarks])
         P = kernel(kernel.Z)
         unit = np.trace(P) / m
-        P[np.diag_indices(m)] += JITTER * unit
+        P[np.diag_indices(m)] += KERNEL_JITTER * unit
         total, *sums = (self._sums(training, kernel, fold) for fold in (-1, *training.folds))
         for triple in sums:
             for whole, fold in zip(total, triple, strict=True):
@@ -242,8 +196,9 @@ class KernelRidge(Member):
         V = np.column_stack([np.ones(len(training.V)), training.V])
         indices, m = np.flatnonzero(training.parts == fold_id), len(kernel.Z)
         A, B = np.zeros((m, m)), np.zeros((m, V.shape[1]))
-        for start in range(0, len(indices), CHUNK):
-            chunk = indices[start : start + CHUNK]
+        size = _training.ROWS_AT_ONCE
+        for start in range(0, len(indices), size):
+            chunk = indices[start : start + size]
             root = np.sqrt(training.weight[chunk])[:, None]
             K = root * kernel(training.rows.chunk(chunk))
             A += K.T @ K
@@ -263,19 +218,21 @@ class KernelRidge(Member):
             total = 0.0
             for ridge, K, R, weight in tests:
                 precision = np.float32 if ridge.P is None else np.float64
-                total += weight @ np.sum((K @ ridge.coefs(PENALTIES[place], precision) - R) ** 2, 1)
+                coefs = ridge.coefs(self.penalties[place], precision)
+                total += weight @ np.sum((K @ coefs - R) ** 2, 1)
             return np.nan_to_num(total, nan=np.inf)
 
-        return PENALTIES[lowest(error, len(PENALTIES))] if tests else DEFAULT_PENALTY
+        if not tests:
+            return self.default_penalty
+        return self.penalties[lowest(error, len(self.penalties))]
 
     def scores(self, rows: StandardRows) -> Floats:
-        """See `Member`."""
         return self.kernel(rows.chunk(slice(None))) @ self.coefs + self.shift
 
 
 def lowest(error, n_places):
     """A place with a lower error than its neighbors, downhill from the lowest of every third."""
-    place, last = min(range(1, n_places, COARSE), key=error), -1
+    place, last = min(range(1, n_places, 3), key=error), -1
     while place != last:
         last = place
         place = min(range(max(place - 1, 0), min(place + 2, n_places)), key=error)

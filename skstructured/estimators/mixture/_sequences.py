@@ -1,6 +1,5 @@
 """Sequences: a mixture scores each position alone, and a chain learns from its honest scores."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,19 +10,13 @@ from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf.estimator import ConditionalRandomField
 from skstructured.extend._types import Floats, Ints
 
-#: Log probabilities of positions are at least this.
-LEAST = np.log(1e-6)
 
-#: Parts, of five, that judge views; the tolerance of chains that are fitted for it.
-JUDGED, ROUGH = 3, 0.1
-
-
-def rows_of(X: Ragged) -> Floats:
+def position_rows(X: Ragged) -> Floats:
     """Rows of positions."""
     return X.values
 
 
-def windows_of(X: Ragged) -> Floats:
+def position_windows(X: Ragged) -> Floats:
     """Rows of positions, those before and after, and whether the position is first or last."""
     ends, none = np.zeros((2, len(X.values))), np.zeros((1, X.shape[1]))
     ends[0, X.offsets[:-1]] = ends[1, X.offsets[1:] - 1] = 1.0
@@ -33,27 +26,15 @@ def windows_of(X: Ragged) -> Floats:
 
 
 #: What a mixture learns of each position, by name.
-VIEWS: dict[str, Callable[[Ragged], Floats]] = {"rows": rows_of, "windows": windows_of}
+SEQUENCE_VIEWS = {"rows": position_rows, "windows": position_windows}
 
 
 class RowChain(NamedTuple):
-    """A chain over log probabilities of positions, or over their rows.
+    """A chain over log probabilities of positions by a mixture, or without one over their rows.
 
-    Attributes
-    ----------
-    view : str
-        What the mixture learns of each position, a name of `VIEWS`; without a mixture the name of
-        the chain.
-    mixture : StructuredPredictor or None
-        Scores each position alone.
-    chain : estimator
-        Scores sequences.
-    loss : float
-        Mean loss of a position of held-out sequences.
-    score : float
-        Share of the positions of held-out sequences that are predicted correctly.
-    sums : ndarray of shape (3, n)
-        Losses, correct positions and positions of each held-out sequence, times its weight.
+    `view` is a name of `SEQUENCE_VIEWS`, or that of the chain. `loss` and `score` are means over
+    the positions of held-out sequences. `sums` (3, n) are losses, correct positions and positions
+    of each sequence, times its weight.
     """
 
     view: str
@@ -70,7 +51,7 @@ class RowChain(NamedTuple):
         """The chain of a view, which learns from honest scores of a mixture."""
         mixture.best_thresholds = True  # labels can depend on steps in few of many columns
         sequences = np.repeat(np.arange(len(X)), X.lengths)
-        rows, weights = VIEWS[view](X), np.repeat(weight, X.lengths)
+        rows, weights = SEQUENCE_VIEWS[view](X), np.repeat(weight, X.lengths)
         theta = mixture._fit(rows, y.values, weights, sequences)
         weight = np.where(np.isnan(theta[X.offsets[:-1], 0]), 0.0, weight)
         Z, seed = log_probabilities(np.nan_to_num(theta), X), mixture.random_state
@@ -90,20 +71,20 @@ class RowChain(NamedTuple):
         """Scores of labels, `Chains`."""
         if self.mixture is None:
             return self.chain._scores(X)
-        theta = self.mixture._scores(VIEWS[self.view](X))
+        theta = self.mixture._scores(SEQUENCE_VIEWS[self.view](X))
         return self.chain._scores(log_probabilities(theta, X))
 
 
 def log_probabilities(theta: Floats, X: Ragged) -> Stacked:
-    """Those of labels, given their scores (N, k) at the positions of X."""
-    return Stacked(np.maximum(log_softmax(theta, axis=1), LEAST), X.lengths)
+    """Those of labels, of which none is below 1e-6, by their scores (N, k)."""
+    return Stacked(np.maximum(log_softmax(theta, axis=1), np.log(1e-6)), X.lengths)
 
 
 def held_out(chain: Any, Z: Stacked, y: Ragged, weight: Floats, fold_ids: Ints) -> Floats:
-    """The `sums` of sequences in three parts, each predicted by a chain of all others."""
-    fold_chain = clone(chain).set_params(alpha=chain.alpha_, tol=ROUGH)
+    """The `sums` of sequences in three folds, each predicted by a chain of all others."""
+    fold_chain = clone(chain).set_params(alpha=chain.alpha_, tol=0.1)
     sums = np.zeros((3, len(fold_ids)))
-    for fold_id in range(JUDGED):
+    for fold_id in range(3):
         indices = np.flatnonzero(fold_ids == fold_id)
         fold_chain.fit(Z, y, np.where(fold_ids == fold_id, 0.0, weight))
         labels = y[indices].unstack()

@@ -1,6 +1,7 @@
-"""What members learn from, and which rows each of five parts leaves out."""
+"""What members learn from, and which rows each of five folds leaves out."""
 
 from abc import ABC, abstractmethod
+from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,38 +12,19 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
-#: Parts of the rows. With fewer effective rows, or groups of them, none is left out; with more than
-#: `MOST` rows only so many are.
-PARTS, FEWEST, FEWEST_GROUPS, MOST = 5, 20, 10, 5_000
-
-#: Rows, in units of `n_landmarks`, up to which kernel ridge regressions have a coefficient per row.
-EXACT = 1.5
-
-#: Share of equal rows that have equal outputs if they are copies.
-COPIES = 0.9
+#: Folds of the rows. With fewer effective rows, or groups of them, none is left out; with more rows
+#: than `MOST_HELD_OUT` only so many are.
+N_FOLDS, FEWEST_ROWS, FEWEST_GROUPS, MOST_HELD_OUT = 5, 20, 10, 5_000
 
 #: Rows that are scored at a time.
-CHUNK = 4000
-
-#: So many rows take an estimator as long as what it does before, as measured.
-SETUP_ROWS = 3000
+ROWS_AT_ONCE = 4000
 
 
 class StandardRows(NamedTuple):
-    """Rows, and their standardized dense form, which is computed for some rows at a time.
+    """Rows X, and their standardized dense form, which is computed for some rows at a time.
 
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n, p)
-        Rows, as estimators take them.
-    scale : RunningScale or None
-        Standardizes rows.
-    stretch : ndarray of shape (p,)
-        What standardized features are multiplied by.
-    unchanged : ndarray or CSR matrix of shape (n, p)
-        Rows with cells beyond their range, as trees take them.
-    columns : RobustColumns or None
-        What X is made by.
+    `columns` make X of the `unchanged` rows, which trees take. Standardized features are multiplied
+    by `stretch` (p,).
     """
 
     X: Any
@@ -69,34 +51,26 @@ class StandardRows(NamedTuple):
 
 
 class Training(NamedTuple):
-    """Training rows, all of positive weight.
+    """Training rows, all of positive weight, the mean of which is 1.
 
     Attributes
     ----------
-    rows : StandardRows
-    y : array-like
-        Outputs, as estimators learn them.
-    V : ndarray of shape (n, dim)
-        Their vertices.
-    weight : ndarray of shape (n,)
-        Weights of mean 1.
+    V, truths : ndarray of shape (n, dim), (n, ...)
+        Vertices of outputs, and the truths of the loss.
     sample_weight : ndarray of shape (n,) or None
-        The same for estimators; None if all are 1.
+        The weights for estimators; None if all are 1.
     parts : ndarray of shape (n,)
-        The part that leaves out each row, −1 for rows that are always learned.
+        The fold that leaves out each row, −1 for rows that are always learned.
     origin : ndarray of shape (dim,)
         The mean prediction at scores of 0.
     units : ndarray of shape (n,)
-        Which unit a row is in; the rows of a unit are left out together. See `independent_units`.
+        The unit of each row; the rows of a unit are left out together.
     effective_share : float
         Effective number of units, in units of the number of rows or groups.
     stretches : list of ndarray or None
-        What the features of kernels that have not learned each part are multiplied by.
-    truths : ndarray of shape (n, ...) or None
-        What the loss compares the scores of rows with.
+        The stretch of features by trees that have not learned each fold.
     reserved : ndarray or None
-        Rows that no part leaves out, from which stretches are learned; None if there are few rows,
-        and each part has its own stretch.
+        Rows in no fold, from which stretches are learned, if there are many.
     least_losses : ndarray of shape (m,) or None
         Held-out losses of `judged` by the best member so far.
     """
@@ -127,23 +101,28 @@ class Training(NamedTuple):
 
     @property
     def folds(self) -> range:
-        """Parts that are left out, if any."""
-        return range(PARTS if self.parts.max() >= 0 else 0)
+        """Folds that are left out, if any."""
+        return range(N_FOLDS if self.parts.max() >= 0 else 0)
 
     def rows_of_fold(self, fold_id: int) -> StandardRows:
-        """Rows, stretched without knowledge of a part."""
+        """Rows, stretched without knowledge of a fold."""
         stretches = self.stretches
         return self.rows if stretches is None else self.rows._replace(stretch=stretches[fold_id])
 
 
+class Stage(IntEnum):
+    """When a member learns: trees are first, because others need importances of columns."""
+
+    FIRST, USUAL, LAST = range(3)
+
+
 class Member(ABC):
-    """What turns rows into scores, and gives honest scores of its training rows.
+    """A model of scores, with honest ones of training rows by models without their fold."""
 
-    A score of a training row is honest if the row, or the part that it is in, was not learned.
-    """
+    stage = Stage.USUAL
 
-    #: Members of a lower stage learn before.
-    stage = 1
+    #: So many rows take an estimator as long as its setup, as measured.
+    setup_rows = 3000
 
     @abstractmethod
     def fit(self, training: Training) -> Floats | None:
@@ -155,7 +134,7 @@ class Member(ABC):
 
     def work(self, n: int) -> float:
         """What the time of learning n rows is proportional to."""
-        return n + SETUP_ROWS
+        return n + self.setup_rows
 
     def smaller(self, size: float) -> "Member":
         """A member, not fitted, that takes less time to learn many rows."""
@@ -186,12 +165,12 @@ def independent_units(
 
 
 def _are_copies(units: Ints, V: Floats) -> bool:
-    """Whether rows that equal an earlier one have its output, `COPIES` of them at least."""
+    """Whether rows that equal an earlier one have its output, 90% of them at least."""
     firsts = np.unique(units, return_index=True)[1][units]
     repeats = np.flatnonzero(firsts < np.arange(len(units)))
     if len(repeats) == 0:
         return False
-    return bool(np.mean((V[repeats] == V[firsts[repeats]]).all(axis=1)) >= COPIES)
+    return bool(np.mean((V[repeats] == V[firsts[repeats]]).all(axis=1)) >= 0.9)
 
 
 def _keys_of_rows(X: Any) -> list[int]:
@@ -202,8 +181,8 @@ def _keys_of_rows(X: Any) -> list[int]:
         X.sort_indices()
         spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         return [hash((X.indices[i:j].tobytes(), X.data[i:j].tobytes())) for i, j in spans]
-    starts = range(0, len(X), CHUNK)
-    chunks = (np.ascontiguousarray(X[start : start + CHUNK]) + 0.0 for start in starts)  # no -0.0
+    starts = range(0, len(X), ROWS_AT_ONCE)
+    chunks = (np.ascontiguousarray(X[i : i + ROWS_AT_ONCE]) + 0.0 for i in starts)  # no -0.0
     return [hash(row.tobytes()) for chunk in chunks for row in chunk]
 
 
@@ -219,29 +198,48 @@ def effective_number(weight: Floats, units: Ints) -> float:
     return float(totals.sum() ** 2 / (totals @ totals))
 
 
-def codes_of(packed: Array) -> Array:
+def output_codes(packed: Array) -> Array:
     """Numbers (n,) of packed outputs, equal for equal ones."""
     if np.ndim(packed) == 1:
         return packed
     return np.unique(packed, axis=0, return_inverse=True)[1].ravel()
 
 
-def parts_of(
+def draw_folds(
     units: Ints, rng: np.random.RandomState, codes: Ints | None = None, reserved: float = 0.0
 ) -> Ints:
-    """The part of every row, −1 if it is always learned; rows of a unit are in the same part.
+    """The fold of every row, −1 if it is always learned; rows of a unit are in the same fold.
 
-    Units of about the same mean code, such as those of a class, are spread over all parts: a model
-    that has learned few rows of a class predicts it too seldom. A share of the rows is
-    `reserved`: always learned.
+    Units of about the same mean code, such as those of a class, are spread over all folds: a model
+    that has learned few rows of a class predicts it too seldom. A share `reserved` of the rows is
+    always learned.
     """
     counts = np.bincount(units)
     order = rng.permutation(len(counts))
     if codes is not None:
         order = order[np.argsort((np.bincount(units, codes) / counts)[order], kind="stable")]
-    n_judged = min(MOST, int((1.0 - reserved) * len(order)))
+    n_judged = min(MOST_HELD_OUT, int((1.0 - reserved) * len(order)))
     order = order[np.linspace(0, len(order) - 1, n_judged).astype(int)]
-    blocks = [rng.permutation(PARTS) for _ in range(0, len(order), PARTS)]
+    blocks = [rng.permutation(N_FOLDS) for _ in range(0, len(order), N_FOLDS)]
     fold_ids = np.full(len(counts), -1)
     fold_ids[order] = np.concatenate(blocks)[: len(order)]
     return fold_ids[units]
+
+
+def draw_folds_of_rows(
+    X: Any, V: Floats, weight: Floats, packed: Array, rng: np.random.RandomState,
+    reserved: float = 0.0, groups: Array | None = None,
+) -> tuple[Ints, Ints, float]:  # fmt: skip
+    """The fold and the unit of every row, and the effective number of units per row or group.
+
+    All folds are −1 if there are few rows, or groups. A share `reserved` is in no fold.
+    """
+    units, copies = independent_units(X, groups, V)
+    codes = output_codes(packed) if groups is None or np.ndim(packed) == 1 else None
+    if groups is not None:
+        places = np.unique(groups, return_inverse=True)[1]
+        weight = np.bincount(places, weight) / np.bincount(places)
+    n_effective = effective_number(weight, copies)
+    if n_effective < (FEWEST_ROWS if groups is None else FEWEST_GROUPS):
+        return np.full(len(units), -1), units, 1.0
+    return draw_folds(units, rng, codes, reserved), units, n_effective / len(weight)

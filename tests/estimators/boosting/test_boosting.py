@@ -23,9 +23,7 @@ from benchmarks.adversaries import next_losses
 from skstructured import AdaBoostOLMClassifier, GuaranteeError, OnlineTreeClassifier
 from skstructured._engine.rows import Rows
 from skstructured.estimators.boosting._rounds import (
-    HEAVIEST,
-    MISTAKES,
-    POTENTIAL,
+    WeakState,
     correct,
     expert_shares,
     learn_correction,
@@ -85,10 +83,10 @@ def compare(model, reference, X, y, weight=None):
         votes, logs = reference.play_and_learn(X[t], y[t], weight[t])
         assert losses.expected[t] == pytest.approx(1.0 - votes[y[t]], abs=1e-9)
         assert losses.surrogate[t] == pytest.approx(-logs[y[t]], rel=1e-7, abs=1e-9)
-    np.testing.assert_allclose(model._model.numbers[:, MISTAKES], reference.mistakes)
+    np.testing.assert_allclose(model._model.numbers[:, WeakState.MISTAKES], reference.mistakes)
     np.testing.assert_allclose(model.edges_, reference.edges / reference.weights, atol=1e-9)
     potentials = [regression.potential for regression in reference.regressions]
-    np.testing.assert_allclose(model._model.numbers[:, POTENTIAL], potentials, rtol=1e-7)
+    np.testing.assert_allclose(model._model.numbers[:, WeakState.POTENTIAL], potentials, rtol=1e-7)
     bounds = reference.regret_bounds()
     np.testing.assert_allclose(model.correction_regrets_, bounds, rtol=1e-7)
     assert all(reference.regret(i) <= bound + 1e-9 for i, bound in enumerate(bounds))
@@ -197,8 +195,8 @@ class TestCorrection:
             bounds=(-2, 2),
             method="bounded",
         )
-        assert losses.sum() <= best.fun + state[POTENTIAL] + clipped
-        assert state[POTENTIAL] <= log_squared(T, lam)
+        assert losses.sum() <= best.fun + state[WeakState.POTENTIAL] + clipped
+        assert state[WeakState.POTENTIAL] <= log_squared(T, lam)
 
 
 def correction_stream(kind, rng, T):
@@ -234,20 +232,21 @@ class TestHedge:
         numbers, shares, lost = new_numbers(4, 1.0), np.empty(4), 0.0
         for t in range(200):
             w = weights[t % len(weights)]
-            numbers[:, HEAVIEST] = np.maximum(numbers[:, HEAVIEST], w)
+            numbers[:, WeakState.HEAVIEST] = np.maximum(numbers[:, WeakState.HEAVIEST], w)
             expert_shares(numbers, shares)
             wrong = np.argmax(shares)
             lost += w * shares[wrong]
-            numbers[wrong, MISTAKES] += w
+            numbers[wrong, WeakState.MISTAKES] += w
         price = max(1.0, *weights) * math.log(4)
-        assert lost <= (numbers[:, MISTAKES].min() + price) / (1.0 - math.exp(-1.0))
+        assert lost <= (numbers[:, WeakState.MISTAKES].min() + price) / (1.0 - math.exp(-1.0))
 
     @pytest.mark.parametrize("weight", [1.0, 7.0])
     def test_a_round_counts_its_own_weight(self, weight, rng):
         X, y = stream(rng)
         given = np.full(len(y), weight)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y, sample_weight=given)
-        behind = model._model.numbers[:, MISTAKES] - model._model.numbers[:, MISTAKES].min()
+        mistakes = model._model.numbers[:, WeakState.MISTAKES]
+        behind = mistakes - mistakes.min()
         weights = np.exp(-behind / weight)
         np.testing.assert_allclose(model.expert_weights_, weights / weights.sum())
         assert model.leader_ == np.argmin(behind)
@@ -255,7 +254,7 @@ class TestHedge:
     def test_draws_have_the_shares_of_the_hedge(self, rng):
         X, y = stream(rng)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
-        model._model.numbers[:, MISTAKES] = [0.0, 1.0, 0.5, 3.0, 0.2]
+        model._model.numbers[:, WeakState.MISTAKES] = [0.0, 1.0, 0.5, 3.0, 0.2]
         X = X[:50]
         staged = np.array(list(model.staged_predict(X)))
         drawn = np.array([model.sample(X, seed) for seed in range(300)])
@@ -419,7 +418,7 @@ def test_mistakes_are_below_proposition_4_4(weights, rng):
     certificate = model.certificate()
     assert weight @ losses.expected <= certificate.bound(0.0, 0.0)
     assert weight @ losses.target <= model.certificate(0.01).bound(0.0, 0.0)
-    assert model._model.numbers[:, MISTAKES].min() <= certificate.constants["mistakes"]
+    assert model._model.numbers[:, WeakState.MISTAKES].min() <= certificate.constants["mistakes"]
     with pytest.raises(GuaranteeError, match="holds for comparators"):
         certificate.bound(0.0, 1.0)
     for delta in (0.0, 1.0, "half"):

@@ -88,7 +88,7 @@ def targets_and_weights(rng, n, dim=3):
 
 @pytest.fixture
 def bins_for_few_rows(monkeypatch):
-    monkeypatch.setattr(_trees, "FEW", 0)
+    monkeypatch.setattr(TreeGrower, "few_rows", 0)
 
 
 def is_same_partition(a, b):
@@ -142,7 +142,7 @@ class TestTrees:
     @every_kind_of_ranks
     @pytest.mark.parametrize("few", [0, 3000])
     def test_as_flat_nodes_lead_to_the_same_leaves(self, monkeypatch, kind, few):
-        monkeypatch.setattr(_trees, "FEW", few)
+        monkeypatch.setattr(TreeGrower, "few_rows", few)
         rng = np.random.RandomState(3)
         ranks = ranks_of(kind, rng)
         targets, weight = targets_and_weights(rng, len(ranks))
@@ -187,7 +187,7 @@ class TestTrees:
 
     @slow_as_python
     def test_of_many_rows_see_some_of_them(self, monkeypatch):
-        monkeypatch.setattr(_trees, "MOST", 4000)
+        monkeypatch.setattr(TreeGrower, "most_rows", 4000)
         rng = np.random.RandomState(5)
         ranks, weight = rng.rand(9000, 3).astype(np.float32), np.ones(9000)
         targets, rows = rng.randn(9000, 2) + (ranks[:, :1] > 0.4), np.arange(1, 9000)
@@ -256,7 +256,8 @@ class TestRanks:
         for j in range(rows.shape[1]):
             own = known[j][np.isfinite(known[j])]
             between = np.linspace(-0.1, 1.1, 50).astype(np.float32)
-            thresholds = np.concatenate([own, between, _trees.EDGES, [-np.inf]]).astype(np.float32)
+            thresholds = np.concatenate([own, between, _trees.BIN_EDGES, [-np.inf]])
+            thresholds = thresholds.astype(np.float32)
             values = ranks.values_at(np.full(len(thresholds), j), thresholds)
             wanted = ranks.transform(seen)[:, j, None] > thresholds
             np.testing.assert_array_equal(seen[:, j, None] > values, wanted)
@@ -335,7 +336,7 @@ class TestAdditiveModel:
     @every_pair
     @pytest.mark.parametrize("in_bins", [False, True])
     def test_learns_rounds_literally(self, monkeypatch, name, dim, in_bins):
-        monkeypatch.setattr(_trees, "FEW", 0 if in_bins else 3000)
+        monkeypatch.setattr(TreeGrower, "few_rows", 0 if in_bins else 3000)
         rng = np.random.RandomState(10)
         loss, V, ranks = problem(name, dim, rng)
         ranks[rng.rand(*ranks.shape) < 0.1] = np.nan
@@ -356,7 +357,7 @@ class TestAdditiveModel:
     @pytest.mark.parametrize("in_bins", [False, True])
     @pytest.mark.parametrize("patience", [1, 4])
     def test_seeks_rounds_and_leaves_out_folds_literally(self, monkeypatch, in_bins, patience):
-        monkeypatch.setattr(_trees, "FEW", 0 if in_bins else 3000)
+        monkeypatch.setattr(TreeGrower, "few_rows", 0 if in_bins else 3000)
         rng = np.random.RandomState(11)
         x = np.floor(6 * rng.rand(50, 3))
         V = np.eye(3)[np.where(rng.rand(50) < 0.2, rng.randint(3, size=50), x[:, 0] // 2)
@@ -485,7 +486,7 @@ class TestFits:
     def test_of_chunks_are_those_of_all_rows(self, monkeypatch):
         model = boosting().fit(X, CLASSES)
         whole, staged = model.embedding_scores(X), [*model.staged_predict_proba(X)]
-        monkeypatch.setattr(fenchel_young, "CHUNK", 7)
+        monkeypatch.setattr(fenchel_young, "ROWS_AT_ONCE", 7)
         np.testing.assert_array_equal(model.embedding_scores(X), whole)
         np.testing.assert_array_equal([*model.staged_predict_proba(X)], staged)
 

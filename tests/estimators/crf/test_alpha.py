@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._fitting import FEW, PARTS, STRENGTHS, Path
+from skstructured.estimators.crf._fitting import ALPHA_STRENGTHS, best_alpha
 
 
 def rows(n, seed=0, K=3):
@@ -19,7 +19,7 @@ def rows(n, seed=0, K=3):
 def by_hand(model, X, y, parts):
     """Mean losses of the strengths that are tried, from fits to the others alone."""
     found, n = [], len(y)
-    for strength in STRENGTHS:
+    for strength in ALPHA_STRENGTHS:
         losses = []
         for part in parts:
             rest = np.setdiff1d(np.arange(n), part)
@@ -33,16 +33,19 @@ def by_hand(model, X, y, parts):
 
 
 @pytest.mark.parametrize("space", ["simplex", "ordinal", "hypercube"])
-@pytest.mark.parametrize("n", [60, FEW + 40])
+@pytest.mark.parametrize("n", [60, 100 + 40])
 def test_losses_are_those_of_fits_to_the_others(space, n):
     X, y = rows(n)
     y = np.eye(3, dtype=int)[y] if space == "hypercube" else y
     model = ConditionalRandomField(space, random_state=0, tol=1e-12, max_iter=10_000).fit(X, y)
     order = np.random.RandomState(0).permutation(n)
-    parts = [order[i::PARTS] for i in range(PARTS)][: PARTS if n <= FEW else 1]
+    n_parts = 5 if n <= 100 else 1
+    parts = [order[i::5] for i in range(n_parts)]
     wanted = by_hand(model, X, y, parts)
     np.testing.assert_allclose(model.alpha_path_[:, 1], wanted, rtol=1e-6)
-    np.testing.assert_allclose(model.alpha_path_[:, 0], STRENGTHS[: len(wanted)] / np.array(n))
+    np.testing.assert_allclose(
+        model.alpha_path_[:, 0], ALPHA_STRENGTHS[: len(wanted)] / np.array(n)
+    )
     alike = np.array(wanted) <= 1.003 * np.min(wanted)
     assert model.alpha_ == model.alpha_path_[np.argmax(alike), 0]
 
@@ -58,7 +61,7 @@ def test_losses_are_those_of_fits_to_the_others(space, n):
     ],
 )
 def test_of_those_alike_the_largest(losses, best):
-    assert Path(np.array([3.0, 2.0, 1.0]), np.array(losses)).best == best
+    assert best_alpha(np.column_stack([[3.0, 2.0, 1.0], losses])) == best
 
 
 @pytest.mark.parametrize("warm_start", [False, True])

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._columns import CURVATURE, MergedColumns
+from skstructured.estimators.crf._columns import MergedColumns
 
 
 def repeated(rng, n=40, copies=(0, 1, 1, 2, 0, 3, 3, 3)):
@@ -21,8 +21,8 @@ def test_each_column_is_there_once_and_rare_ones_are_larger(rng):
     places, counts = np.array([0, 1, 3, 5, 8]), np.array([2, 2, 1, 3, 1])
     order = np.argsort([begin[place] for place in places], kind="stable")  # of the first rows
     for j, (place, c) in enumerate(zip(places[order], counts[order], strict=True)):
-        curved = alpha + CURVATURE * sum(weight * (np.sqrt(c) * dense[:, place]) ** 2)
-        f = np.sqrt(c) * (curved / (alpha + CURVATURE * sum(weight))) ** 0.25
+        curved = alpha + MergedColumns.curvature * sum(weight * (np.sqrt(c) * dense[:, place]) ** 2)
+        f = np.sqrt(c) * (curved / (alpha + MergedColumns.curvature * sum(weight))) ** 0.25
         np.testing.assert_allclose(merged.matrix.toarray()[:, j], dense[:, place] * c / f)
         found = merged.factors[j, 0], merged.l2[j, 0], merged.l1[j, 0]
         np.testing.assert_allclose(found, (f, c / f**2, c / f))

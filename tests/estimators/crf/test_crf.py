@@ -19,6 +19,7 @@ from skstructured._base.ragged import Ragged, Stacked
 from skstructured.estimators.crf._objective import (
     ChainObjective,
     Layout,
+    Objective,
     VectorObjective,
 )
 from skstructured.losses import FenchelYoung
@@ -26,7 +27,6 @@ from skstructured.spaces import resolve_space
 
 LENGTHS = (3, 1, 4, 2, 2, 3)
 #: Where the sizes of blocks are.
-SIZES = "skstructured.estimators.crf._objective"
 SLOW = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 PLAIN = {"standardize": False, "tol": 1e-10}
 SPACES = ["simplex", "hypercube", "ordinal", "birkhoff"]
@@ -72,11 +72,12 @@ class TestObjective:
     def test_sequences_equal_enumeration_and_differences(
         self, scale, kind, block, most, rng, monkeypatch
     ):
-        monkeypatch.setattr(f"{SIZES}.MOST_NUMBERS", most)
+        monkeypatch.setattr(Objective, "most_numbers", most)
+        monkeypatch.setattr(Objective, "block_size", block)
         X, y = words(rng)
         labels, share = Ragged.from_lengths(np.concatenate(y), LENGTHS), rng.dirichlet(np.ones(6))
         given = kind(np.vstack(X)), labels, share, 0.3, Layout(2, 3, True, True)
-        objective = ChainObjective(*given, block=block)
+        objective = ChainObjective(*given)
         assert len(objective.blocks) > 1 or block > 5
 
         def literal(Theta):
@@ -234,8 +235,8 @@ class TestRows:
 
     @pytest.mark.parametrize("given", [{}, {"space": "simplex"}])
     def test_threads_give_the_same_bits(self, given, rng, monkeypatch):
-        for name, number in {"BLOCK": 4, "MOST_NUMBERS": 100}.items():
-            monkeypatch.setattr(f"{SIZES}.{name}", number)  # blocks by the few
+        for name, number in {"block_size": 4, "most_numbers": 100}.items():
+            monkeypatch.setattr(Objective, name, number)  # blocks by the few
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X, y = (np.vstack(X), np.concatenate(y)) if "space" in given else (X, y)
         model = ConditionalRandomField(alpha=0.1, tol=1e-8, **given)

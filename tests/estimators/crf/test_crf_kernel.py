@@ -111,7 +111,7 @@ def test_bad_input(monkeypatch):
         ({}, "matrix of kernels of 12 rows .* allows 9.77e-10: use fewer rows"),
     ]:
         if not parameters:
-            monkeypatch.setattr("skstructured.estimators._batch.CACHE_SIZE", 1e-6)
+            monkeypatch.setattr("skstructured.estimators._batch.DEFAULT_CACHE_SIZE", 1e-6)
         with pytest.raises(ValueError, match=message):
             model.set_params(**given | parameters).fit(X, y)
     assert model.dual_coef_ is before

@@ -25,9 +25,9 @@ from skstructured import (
 from skstructured._learners import multiple_passes
 from skstructured._learners.models import SCORES
 from skstructured.estimators.kernel._values import (
-    BLOCK,
-    KINDS,
+    SUPPORT_BLOCK,
     KernelFunction,
+    KernelKind,
     kernel_function,
     width_of,
 )
@@ -89,10 +89,10 @@ def assert_same(one, other):
 
 
 def test_polynomials_of_the_longest_rows_are_far_from_overflow():
-    function = KernelFunction(KINDS.index("poly"), np.array([0.5, 1.0, 3.0, 0.0]))
+    function = KernelFunction(KernelKind.POLY, np.array([0.5, 1.0, 3.0, 0.0]))
     longest = function.longest()
     assert (0.5 * longest**2 + 1.0) ** 3 == pytest.approx(1e150, rel=1e-9)
-    assert function._replace(kind=KINDS.index("rbf")).longest() == np.inf
+    assert function._replace(kind=KernelKind.RBF).longest() == np.inf
 
 
 class TestValues:
@@ -101,7 +101,7 @@ class TestValues:
     def test_are_those_of_the_formula_with_the_same_bits_in_any_company(self, name, p):
         (kernel, width), formula = KERNELS[name]
         rng = np.random.RandomState(p)
-        block, Z = rng.randn(p, BLOCK), rng.randn(5, p)
+        block, Z = rng.randn(p, SUPPORT_BLOCK), rng.randn(5, p)
         wanted = literal.gram(formula, block.T, Z)
         for constant in (False, True):
             function = kernel_function(kernel, width, 0.7, 3, constant)
@@ -111,11 +111,11 @@ class TestValues:
 
     def test_lose_no_digits_far_from_zero_and_are_0_far_from_each_other(self):
         rng = np.random.RandomState(0)
-        block = np.round(rng.randn(3, BLOCK), 6)
+        block = np.round(rng.randn(3, SUPPORT_BLOCK), 6)
         function = kernel_function("rbf", (0.3, False), 0.0, 3, False)
         near, far = function.gram(block, block.T), function.gram(block + 2.0**30, block.T + 2.0**30)
         np.testing.assert_allclose(near, far, atol=1e-5)
-        assert np.array_equal(np.diag(far), np.ones(BLOCK))
+        assert np.array_equal(np.diag(far), np.ones(SUPPORT_BLOCK))
         assert np.abs(function.gram(block, 1e120 + block.T)).max() < 1e-300
 
     @pytest.mark.parametrize(

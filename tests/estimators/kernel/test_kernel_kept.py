@@ -7,21 +7,21 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skstructured import Kernel, KernelStructuredPredictor
-from skstructured.estimators.kernel import _gram as _kept
 from skstructured.estimators.kernel._expansion import support_for
-from skstructured.estimators.kernel._gram import CHUNK, KeptKernels
-from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
+from skstructured.estimators.kernel._gram import KeptKernels
+from skstructured.estimators.kernel._values import SUPPORT_BLOCK, KernelFunction, KernelKind
 
 NAMES = ("rbf", "multiscale", "linear", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")
 
 
 def function_of(name, p, constant=0.0):
-    return KernelFunction(KINDS.index(name), np.array([0.7 / p, 0.5, 2.0, constant]))
+    kind = KernelKind[name.upper().replace("-", "_")]
+    return KernelFunction(kind, np.array([0.7 / p, 0.5, 2.0, constant]))
 
 
 def by_blocks(function, Z):
     """The matrix as streams compute it, a block at a time."""
-    parts = [function.gram(Z[i : i + BLOCK].T, Z) for i in range(0, len(Z), BLOCK)]
+    parts = [function.gram(Z[i : i + SUPPORT_BLOCK].T, Z) for i in range(0, len(Z), SUPPORT_BLOCK)]
     return np.concatenate(parts, axis=1)
 
 
@@ -59,8 +59,8 @@ def test_values_are_those_of_blocks(name, p, constant):
 class TestKept:
     def kept(self, monkeypatch, name, share, many):
         """Kernels with room for a share of the rows, and the literal ones."""
-        monkeypatch.setattr(_kept, "MANY", many)
-        monkeypatch.setattr(_kept, "CELLS", 1 << 14)
+        monkeypatch.setattr(KeptKernels, "few_rows", many)
+        monkeypatch.setattr(KeptKernels, "block_size", 1 << 14)
         function, Z = function_of(name, 5), rows()
         kernels = kept(function, Z, share * 4 * len(Z) ** 2 + 1)
         assert len(kernels.matrix) == int(share * len(Z))
@@ -90,7 +90,7 @@ class TestKept:
 
 
 def test_sums_go_on_behind_a_chunk():
-    n, rng = CHUNK + 77, np.random.RandomState(0)
+    n, rng = 4096 + 77, np.random.RandomState(0)
     kernels = kept(function_of("linear", 2), rng.standard_normal((n, 2)), cache=4 * 6 * n)
     coefs = rng.standard_normal((7, n))
     wanted = (kernels.middle + kernels.matrix[[4, 1, 5, 0, 2]].astype(np.float64)) @ coefs.T
@@ -152,7 +152,7 @@ def test_learners_are_those_that_keep_no_kernels(monkeypatch, optimizer, average
 
     wanted = scores(0)
     for many in (1000, 1):
-        monkeypatch.setattr(_kept, "MANY", many)
+        monkeypatch.setattr(KeptKernels, "few_rows", many)
         for megabytes in (200, 0.15):
             np.testing.assert_allclose(scores(megabytes), wanted, rtol=1e-5, atol=1e-4)
 

@@ -44,7 +44,7 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     _closed_forms.upper_bounds(*given, scores, mu, bounds, reached)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i])
-        out, solve = np.empty(dim), _closed_forms.SOLVERS[outputs.max_min]
+        out, solve = np.empty(dim), _closed_forms.BLOCK_SOLVERS[outputs.max_min]
         upper = solve(outputs.A, scores[i], ell[0], 0.0, mu[i], out)
         attained = _closed_forms.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
@@ -67,7 +67,7 @@ def test_blocks_are_solved(name, size, q):
             rng.dirichlet(np.ones(size)),
             none + 0,
         )
-        _closed_forms.SOLVERS[kind](A, v, none, q, mu, out)
+        _closed_forms.BLOCK_SOLVERS[kind](A, v, none, q, mu, out)
         slope = v - q * (out - mu)
         reached = _closed_forms.h_plus(kind, A, slope, out, none)
         assert out.min() >= 0.0 and out.sum() == pytest.approx(1.0)

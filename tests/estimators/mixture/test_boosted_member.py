@@ -12,11 +12,9 @@ from test_members import SPACES, X, training_of, weighted
 
 import skstructured as sk
 from skstructured.estimators._ranks import ColumnRanks
-from skstructured.estimators.boosting import _additive
-from skstructured.estimators.boosting import _trees as _grown
-from skstructured.estimators.boosting._additive import TRIAL_ROUNDS, AdditiveModel
+from skstructured.estimators.boosting._additive import AdditiveModel
 from skstructured.estimators.boosting._trees import TreeGrower
-from skstructured.estimators.mixture import _boosting, _trees
+from skstructured.estimators.mixture import _boosting, _training
 from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._training import StandardRows
 from skstructured.estimators.mixture._trees import VertexTrees
@@ -25,7 +23,7 @@ from skstructured.spaces._real_line import RealLine
 
 slow_as_python = pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 
-OPTIONS = _boosting.QUICK._replace(max_iter=5, min_samples_leaf=2, max_features=1.0)
+OPTIONS = BoostedTrees.few_rows_options._replace(max_iter=5, min_samples_leaf=2, max_features=1.0)
 
 
 def task_of(training):
@@ -34,16 +32,16 @@ def task_of(training):
 
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch):
-    monkeypatch.setattr(_boosting, "QUICK", OPTIONS)
+    monkeypatch.setattr(BoostedTrees, "few_rows_options", OPTIONS)
 
 
 class TestBoostedTrees:
     @pytest.mark.parametrize("space", SPACES)
     @pytest.mark.parametrize("most", [14, 15])
     def test_honest_scores_are_those_of_models_without_the_part(self, space, most, monkeypatch):
-        monkeypatch.setattr(_boosting, "MOST", most)
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(np.random.RandomState(0)))
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         member = BoostedTrees(loss, 7, None)
         honest = member.fit(task_of(training))
         n_models = 2 if most == 14 else 5
@@ -74,11 +72,12 @@ class TestBoostedTrees:
         half = member.smaller(0.5).smaller(0.5)
         assert half.size == 0.25 and half.work(900) == pytest.approx(0.25 * member.work(900))
         assert member._options(OPTIONS, 3).max_iter == 5 and half._options(OPTIONS, 3).max_iter == 1
-        wide = _boosting.MOST_COLUMNS * 10
+        wide = 64 * 10
         assert member._options(OPTIONS, wide).max_features == pytest.approx(0.1)
-        n = np.array([100, 1000, 2 * _boosting.MOST])
+        most = 2 * _training.MOST_HELD_OUT
+        n = np.array([100, 1000, most])
         assert np.all(np.diff([member.work(each) for each in n]) > 0.0)
-        assert member.work(2 * _boosting.MOST + 1) < member.work(2 * _boosting.MOST)
+        assert member.work(most + 1) < member.work(most)
 
     def test_learns_truths_that_kernels_do_not_see(self, rng):
         training, loss = training_of(X, rng.randn(30), RealLine)
@@ -98,7 +97,7 @@ class TestBoostedTrees:
 class TestVertexTreesOnRanks:
     def test_of_raw_columns_do_not_depend_on_increasing_functions(self, monkeypatch):
         kind, y = SPACES["multiclass"]
-        monkeypatch.setattr(_trees, "SHARE_OF_RANGE", 0.0)
+        monkeypatch.setattr(VertexTrees, "share_of_range", 0.0)
         honest = []
         for rows in (X, np.exp(4.0 * X)):
             training, loss = training_of(X, y, kind)
@@ -133,15 +132,15 @@ class TestVertexTreesOnRanks:
 
     @pytest.mark.parametrize(("few", "most", "n_fitted"), [(30, 15, 5), (29, 15, 10), (29, 14, 5)])
     def test_of_all_rows_are_of_some_numbers_of_rows(self, few, most, n_fitted, monkeypatch):
-        monkeypatch.setattr(_trees, "FEW", few)
-        monkeypatch.setattr(_trees, "MOST", most)
+        monkeypatch.setattr(VertexTrees, "few_rows", few)
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", most)
         trees, fitted = VertexTrees(loss, None, 0, None), []
         fit = trees._fitted
         trees._fitted = lambda *given: fitted.append(given) or fit(*given)
         trees.fit(training)
         assert len(fitted) == n_fitted
-        alone = trees.n_trees * (30 * np.log(30) + _trees.TREE_SETUP)
+        alone = trees.n_trees * (30 * np.log(30) + VertexTrees.setup_work)
         assert trees.work(30) == pytest.approx(n_fitted * alone)
 
 
@@ -218,10 +217,9 @@ class TestMixtures:
 
     @pytest.mark.exhaustive
     def test_many_rows_have_two_models(self, monkeypatch):
-        monkeypatch.setattr(_boosting, "SLOW", OPTIONS._replace(max_iter=2))
-        monkeypatch.setattr(_boosting, "FEW", 100)
-        monkeypatch.setattr(_boosting, "MOST", 100)
-        monkeypatch.setattr(_grown, "FEW", 100)
+        monkeypatch.setattr(BoostedTrees, "many_rows_options", OPTIONS._replace(max_iter=2))
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", 100)
+        monkeypatch.setattr(TreeGrower, "few_rows", 100)
         rng = np.random.RandomState(0)
         rows, y = rng.randn(300, 3), rng.randint(3, size=300)
         model = sk.StructuredPredictor(n_landmarks=60, random_state=0).fit(rows, y)
@@ -255,18 +253,18 @@ class TestWorth:
         task = _boosting.BoostingTask(training.V, training.weight, loss, training.dim)
         model = AdditiveModel(task, grower, 0.05, training.parts != 0, 7).grow(0)
         n_tried = len(model.seek_rounds(25, 25, lambda model: ratio)) - 1
-        assert n_tried == (TRIAL_ROUNDS if hopeless else 25)
+        assert n_tried == (AdditiveModel.trial_rounds if hopeless else 25)
 
     @pytest.mark.parametrize(("n", "is_member"), [(19, False), (40, True)])
     def test_needs_rows_that_are_held_out(self, n, is_member, monkeypatch):
-        monkeypatch.setattr(_boosting, "WORTH_OF_FEW", 1e6)
-        monkeypatch.setattr(_additive, "HOPELESS", 1e6)
+        monkeypatch.setattr(BoostedTrees, "few_rows_limit", 1e6)
+        monkeypatch.setattr(AdditiveModel, "hopeless", 1e6)
         y = np.arange(n) % 2 + X[0, 0]
         model = sk.StructuredRegressor(random_state=0).fit(np.resize(X, (n, 3)) + y[:, None], y)
         assert ("boosting" in model.named_estimators_) == is_member
 
     def test_many_rows_have_half_the_trees(self, monkeypatch):
-        monkeypatch.setattr(_trees, "MANY", 23)  # 24 rows are outside of each part
+        monkeypatch.setattr(VertexTrees, "many_rows", 23)  # 24 rows are outside of each part
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)

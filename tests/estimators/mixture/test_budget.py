@@ -8,15 +8,13 @@ from sklearn.datasets import load_iris
 import skstructured as sk
 from skstructured.estimators.mixture import _budget, _mixture
 from skstructured.estimators.mixture._budget import (
-    FOR_MEMBERS,
-    SIZES,
     Pilot,
     members_in_time,
     pilot_rows,
 )
 from skstructured.estimators.mixture._minimizer import LossMinimizer
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import SETUP_ROWS, Member
+from skstructured.estimators.mixture._training import Member
 from skstructured.estimators.mixture._trees import VertexTrees
 
 X, Y = load_iris(return_X_y=True)
@@ -28,6 +26,9 @@ class Estimator(Member):
 
     scores = fit
 
+
+#: Share of the time for which members are planned, and their sizes in units of the usual ones.
+FOR_MEMBERS, SIZES = 0.8, 0.5 ** (np.arange(13) / 2)
 
 MEMBERS = [
     ("linear", Estimator()),
@@ -52,7 +53,8 @@ def planned(monkeypatch):
 
 def seconds_of(members):
     """Literal: seconds of 10,000 rows."""
-    usual, other = dict(MEMBERS), PILOT.other_seconds * (10_000 + SETUP_ROWS) / (500 + SETUP_ROWS)
+    usual, setup = dict(MEMBERS), Member.setup_rows
+    other = PILOT.other_seconds * (10_000 + setup) / (500 + setup)
     return other + sum(
         PILOT.seconds[name] * member.work(10_000) / usual[name].work(500)
         for name, member in members

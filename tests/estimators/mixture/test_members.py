@@ -13,19 +13,23 @@ from sklearn.naive_bayes import GaussianNB
 
 import skstructured as sk
 from skstructured._learners.batch_scaling import scale_of
-from skstructured.estimators.boosting import fenchel_young
-from skstructured.estimators.mixture import _mixture, _ridge, _training, _trees
+from skstructured.estimators.mixture import _ridge, _training, _trees
 from skstructured.estimators.mixture._learner import CrossFitted, CrossFittedRegressor
-from skstructured.estimators.mixture._ridge import JITTER, PENALTIES, KernelRidge, Ridge, lowest
+from skstructured.estimators.mixture._ridge import (
+    KERNEL_JITTER,
+    KernelRidge,
+    Ridge,
+    lowest,
+)
 from skstructured.estimators.mixture._training import (
-    PARTS,
+    N_FOLDS,
     StandardRows,
     Training,
+    draw_folds,
     effective_number,
     independent_units,
-    parts_of,
 )
-from skstructured.estimators.mixture._trees import TREES, VertexTrees
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.losses import FenchelYoung
 from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces import Hypercube, OrdinalChain, Permutahedron, Simplex
@@ -57,7 +61,7 @@ def training_of(X, y, kind, weight=None, stretch=None, seed=0):
     V = space.unpack(packed)
     origin = loss.mean(np.zeros((1, V.shape[1])))[0]
     units = np.arange(len(X))
-    parts = parts_of(units, np.random.RandomState(seed), packed if packed.ndim == 1 else None)
+    parts = draw_folds(units, np.random.RandomState(seed), packed if packed.ndim == 1 else None)
     return Training(rows, y, V, weight, given, parts, origin, units), loss
 
 
@@ -69,68 +73,67 @@ class TestParts:
     @pytest.mark.parametrize("n", [20, 137, 1000])
     def test_hold_out_each_row_once_with_all_classes(self, n):
         codes = np.arange(n) % 4
-        parts = parts_of(np.arange(n), np.random.RandomState(0), codes)
-        counts = np.bincount(parts, minlength=PARTS)
-        assert len(counts) == PARTS and np.ptp(counts) <= 1
-        for part in range(PARTS):
+        parts = draw_folds(np.arange(n), np.random.RandomState(0), codes)
+        counts = np.bincount(parts, minlength=N_FOLDS)
+        assert len(counts) == N_FOLDS and np.ptp(counts) <= 1
+        for part in range(N_FOLDS):
             assert set(codes[parts == part]) == set(range(4))
 
     def test_the_only_row_of_a_class_is_judged_too(self):
         codes = np.concatenate([np.zeros(30, int), [1, 2, 2, 3, 3, 3]])
         for seed in range(20):
-            parts = parts_of(np.arange(36), np.random.RandomState(seed), codes)
+            parts = draw_folds(np.arange(36), np.random.RandomState(seed), codes)
             assert (parts >= 0).all()
-            for part in range(PARTS):
+            for part in range(N_FOLDS):
                 assert {0, 2, 3} <= set(codes[parts != part])
 
     def test_of_many_rows_some_are_always_learned(self, monkeypatch):
-        monkeypatch.setattr(_training, "MOST", 50)
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", 50)
         codes = np.arange(400) % 4
-        parts = parts_of(np.arange(400), np.random.RandomState(0), codes)
-        np.testing.assert_array_equal(np.bincount(parts[parts >= 0]), np.full(PARTS, 10))
+        parts = draw_folds(np.arange(400), np.random.RandomState(0), codes)
+        np.testing.assert_array_equal(np.bincount(parts[parts >= 0]), np.full(N_FOLDS, 10))
         assert min(np.bincount(codes[parts >= 0])) >= 10
 
     def test_a_share_is_reserved(self):
-        parts = parts_of(np.arange(400), np.random.RandomState(0), reserved=0.3)
+        parts = draw_folds(np.arange(400), np.random.RandomState(0), reserved=0.3)
         assert (parts < 0).sum() == 120
 
     def test_units_are_held_out_as_a_whole(self):
         units = np.repeat(np.arange(40), np.arange(40) % 3 + 1)
-        parts = parts_of(units, np.random.RandomState(0))
+        parts = draw_folds(units, np.random.RandomState(0))
         of_units = [set(parts[units == unit]) for unit in range(40)]
         assert all(len(of_unit) == 1 for of_unit in of_units)
         counts = np.bincount([of_unit.pop() for of_unit in of_units])
-        np.testing.assert_array_equal(counts, np.full(PARTS, 8))
+        np.testing.assert_array_equal(counts, np.full(N_FOLDS, 8))
 
     def test_classes_of_units_are_spread_over_parts(self):
         """A part with more of a class than the others is one in which it is expected less."""
         units = np.repeat(np.arange(50), 3)
         codes = np.repeat(np.arange(50) % 2, 3)
         for seed in range(5):
-            parts = parts_of(units, np.random.RandomState(seed), codes)
-            shares = [codes[parts == part].mean() for part in range(PARTS)]
+            parts = draw_folds(units, np.random.RandomState(seed), codes)
+            shares = [codes[parts == part].mean() for part in range(N_FOLDS)]
             np.testing.assert_allclose(shares, 0.5)
 
     def test_units_of_any_size_go_by_their_mean_code(self, rng):
         units = np.repeat(np.arange(50), rng.randint(1, 6, size=50))
-        parts = parts_of(units, rng, 1 + units % 2)
+        parts = draw_folds(units, rng, 1 + units % 2)
         firsts = np.unique(units, return_index=True)[1]
-        for part in range(PARTS):
+        for part in range(N_FOLDS):
             own = np.flatnonzero(parts[firsts] == part)
             np.testing.assert_array_equal(np.bincount(own % 2), [5, 5])
 
     def test_label_sets_are_spread_over_all_parts(self, rng, monkeypatch):
         X, seen = rng.randn(100, 2), []
         sets = rng.permutation(np.repeat([[0, 0], [0, 1], [1, 1]], [20, 30, 50], axis=0))
-        for module in (_mixture, fenchel_young):
-            monkeypatch.setattr(
-                module, "parts_of", lambda *a: seen.append(parts_of(*a)) or seen[-1]
-            )
+        monkeypatch.setattr(
+            _training, "draw_folds", lambda *a: seen.append(draw_folds(*a)) or seen[-1]
+        )
         sk.StructuredPredictor("multilabel", n_landmarks=30, random_state=0).fit(X, sets)
         sk.FenchelYoungBoosting("multilabel", max_iter=1, random_state=0).fit(X, sets)
         assert len(seen) == 2
         for parts in seen:
-            for part in range(PARTS):
+            for part in range(N_FOLDS):
                 counts = np.bincount(sets[parts == part].sum(axis=1))
                 np.testing.assert_allclose(counts / counts.sum(), [0.2, 0.3, 0.5], atol=0.08)
 
@@ -138,15 +141,15 @@ class TestParts:
         """Of each five neighbors any may be in the first part."""
         codes, means = np.arange(100), []
         for seed in range(40):
-            parts = parts_of(codes, np.random.RandomState(seed), codes)
-            means.append([codes[parts == part].mean() for part in range(PARTS)])
+            parts = draw_folds(codes, np.random.RandomState(seed), codes)
+            means.append([codes[parts == part].mean() for part in range(N_FOLDS)])
         assert np.ptp(np.mean(means, axis=0)) < 4.0 * np.std(means) / np.sqrt(40)
 
 
 class TestUnits:
     @pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_matrix])
     def test_copies_are_one_unit(self, kind, rng, monkeypatch):
-        monkeypatch.setattr(_training, "CHUNK", 4)
+        monkeypatch.setattr(_training, "ROWS_AT_ONCE", 4)
         Z = np.round(rng.randn(9, 3), 1) * [[1], [0], [1], [1], [1], [1], [1], [1], [1]]
         copies = np.array([0, 1, 2, 0, 4, 1, 0, 7, 8])
         rows = kind(Z[copies])
@@ -195,11 +198,11 @@ class TestRidge:
         """The stretch of features is that of the part, too."""
         kind, y = SPACES[space]
         training, _ = training_of(X, y, kind, weighted(rng), stretch=np.array([2.0, 1.0, 0.3]))
-        training = training._replace(stretches=list(rng.exponential(size=(PARTS, 3))))
+        training = training._replace(stretches=list(rng.exponential(size=(N_FOLDS, 3))))
         ridge = KernelRidge(name, 30, 0)
         honest = ridge.fit(training) + training.origin
         literal = np.array([
-            [self.literal(name, training, p, i) for i in range(30)] for p in PENALTIES
+            [self.literal(name, training, p, i) for i in range(30)] for p in KernelRidge.penalties
         ])  # fmt: skip
         distances = np.abs(literal - honest).max(axis=(1, 2))
         best = int(np.argmin(distances))
@@ -221,7 +224,7 @@ class TestRidge:
     @pytest.mark.parametrize("name", ["rbf", "laplacian"])
     @pytest.mark.parametrize("case", ["all", "some", "heavy"])
     def test_leaves_out_each_part_in_the_span_of_landmarks(self, name, case, rng, monkeypatch):
-        monkeypatch.setattr(_ridge, "CHUNK", 4)
+        monkeypatch.setattr(_training, "ROWS_AT_ONCE", 4)
         kind, y = SPACES["multiclass"]
         heavy = np.where((np.arange(30) < 3) & (case == "heavy"), 1e6, 1.0)
         training, _ = training_of(X, y, kind, heavy * weighted(rng))
@@ -230,8 +233,8 @@ class TestRidge:
         ridge = KernelRidge(name, 12, 3)
         honest = ridge.fit(training) + training.origin
         K, own = ridge.kernel(training.rows.chunk(slice(None))), ridge.kernel(ridge.kernel.Z)
-        own = own + JITTER * np.trace(own) / 12 * np.eye(12)
-        unit, parts = np.trace(own) / 12 / (1.0 + JITTER), training.parts
+        own = own + KERNEL_JITTER * np.trace(own) / 12 * np.eye(12)
+        unit, parts = np.trace(own) / 12 / (1.0 + KERNEL_JITTER), training.parts
         literal = np.array([
             [
                 mixing.ridge_in_span_without(
@@ -240,7 +243,7 @@ class TestRidge:
                 )
                 for i in training.judged
             ]
-            for p in PENALTIES
+            for p in KernelRidge.penalties
         ])  # fmt: skip
         errors = (literal - training.V[training.judged]) ** 2
         first = parts[training.judged] == 0
@@ -304,12 +307,11 @@ class TestRidge:
 
     @pytest.mark.parametrize("name", ["rbf", "laplacian", "arc-cosine"])
     @pytest.mark.parametrize("share", [1.0, 0.05])
-    def test_kernels_in_numpy_are_those_of_learners(self, share, name, rng, monkeypatch):
-        monkeypatch.setattr(_ridge, "KERNELS_PER_BLOCK", 1000)
+    def test_kernels_in_numpy_are_those_of_learners(self, share, name, rng):
         Z, rows = (rng.randn(n, 12) * (rng.uniform(size=(n, 12)) < share) for n in (50, 70))
         kernel = _ridge.RowKernel.of(name, Z, np.ones(50))
         compiled = kernel.function.gram(Z.T, rows)
-        np.testing.assert_allclose(kernel(rows), compiled, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(kernel(rows, 1000), compiled, rtol=1e-9, atol=1e-12)
 
     def test_rows_far_apart_are_as_quick_as_others(self):
         kernel = _ridge.RowKernel.of("rbf", X, np.ones(30))
@@ -342,7 +344,7 @@ class TestTrees:
 
     @pytest.mark.parametrize("space", SPACES)
     def test_honest_means_are_those_of_the_other_parts(self, space, rng, monkeypatch, fitted):
-        monkeypatch.setattr(_trees, "FEW", 29)
+        monkeypatch.setattr(VertexTrees, "few_rows", 29)
         kind, y = SPACES[space]
         training, loss = training_of(X, y, kind, weighted(rng))
         trees = VertexTrees(loss, None, 5, None)
@@ -355,8 +357,8 @@ class TestTrees:
             for i, part in enumerate(training.parts)
         ])  # fmt: skip
         np.testing.assert_allclose(honest, loss.link(literal), atol=1e-6)
-        assert [len(ensemble.estimators_) for ensemble in fitted] == 2 * PARTS * [TREES]
-        assert len(trees.forest.roots) == PARTS * TREES
+        assert [len(ensemble.estimators_) for ensemble in fitted] == 2 * N_FOLDS * [20]
+        assert len(trees.forest.roots) == N_FOLDS * 20
 
     def test_rows_that_are_the_same_have_their_weighted_mean(self, rng):
         training, loss = training_of(np.ones((30, 2)), np.arange(30) % 3, Simplex, weighted(rng))
@@ -367,13 +369,13 @@ class TestTrees:
             np.testing.assert_allclose(honest[i], loss.link(mean[None])[0], atol=1e-6)
 
     def test_trees_of_all_rows_predict(self, rng, monkeypatch, fitted):
-        monkeypatch.setattr(_trees, "FEW", 29)
+        monkeypatch.setattr(VertexTrees, "few_rows", 29)
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind, weighted(rng))
         for given in (training, training._replace(parts=np.full(len(X), -1))):
             trees = VertexTrees(loss, None, 5, None)
             trees.fit(given)
-            learned = [tree for ensemble in fitted[-PARTS:] for tree in ensemble.estimators_]
+            learned = [tree for ensemble in fitted[-N_FOLDS:] for tree in ensemble.estimators_]
             literal = [
                 mixing.leaf_means(learned, UNITS, range(len(X)), training.V, training.weight, i)
                 for i in range(len(X))
@@ -383,13 +385,13 @@ class TestTrees:
 
     @pytest.mark.parametrize("most", [10, 100])
     def test_of_few_and_of_many_rows_all_groups_predict(self, most, monkeypatch, fitted):
-        monkeypatch.setattr(_trees, "ROWS", most)
+        monkeypatch.setattr(VertexTrees, "most_rows", most)
         kind, y = SPACES["multilabel"]
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         each = [tree.predict(UNITS) for ensemble in fitted for tree in ensemble.estimators_]
-        assert len(trees.forest.roots) == PARTS * TREES and len(fitted) == PARTS
+        assert len(trees.forest.roots) == N_FOLDS * 20 and len(fitted) == N_FOLDS
         means = loss.link(np.mean(each, axis=0))
         np.testing.assert_allclose(trees.scores(training.rows), means, atol=1e-6)
 
@@ -403,7 +405,7 @@ class TestTrees:
         np.testing.assert_allclose(scores, np.quantile(each, 0.3, axis=0), atol=1e-6)
 
     def test_of_many_rows_each_learns_some(self, monkeypatch, fitted):
-        monkeypatch.setattr(_trees, "ROWS", 10)
+        monkeypatch.setattr(VertexTrees, "most_rows", 10)
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind)
         trees = VertexTrees(loss, None, 0, None)
@@ -414,10 +416,11 @@ class TestTrees:
 
     def test_options_are_those_of_trees(self, fitted):
         training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
-        VertexTrees(loss, None, 0, None, n_trees=2, min_samples_leaf=5, **_trees.BEST).fit(training)
+        options = VertexTrees.random_forest | {"n_trees": 2, "min_samples_leaf": 5}
+        VertexTrees(loss, None, 0, None, **options).fit(training)
         assert {type(ensemble) for ensemble in fitted} == {RandomForestRegressor}
         learned = [tree for ensemble in fitted for tree in ensemble.estimators_]
-        assert len(learned) == 2 * PARTS
+        assert len(learned) == 2 * N_FOLDS
         assert {(tree.min_samples_leaf, tree.max_features) for tree in learned} == {(5, "sqrt")}
 
     @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e40])
@@ -434,7 +437,7 @@ class TestTrees:
         np.testing.assert_allclose(means[1], means[0], atol=0.5)
 
     def test_sparse_rows_are_the_same_rows(self, monkeypatch):
-        monkeypatch.setattr(_trees, "SHARE_OF_RANGE", 0.0)
+        monkeypatch.setattr(VertexTrees, "share_of_range", 0.0)
         kind, y = SPACES["multiclass"]
         ranks = (X.argsort(axis=0).argsort(axis=0) + 0.5) / 30.0  # dense rows have ranks
         training, loss = training_of(ranks, y, kind)
@@ -466,7 +469,7 @@ class TestTrees:
         training = training._replace(reserved=np.arange(40))
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
-        stretches = [trees.stretched(training).rows_of_fold(k).stretch for k in range(PARTS)]
+        stretches = [trees.stretched(training).rows_of_fold(k).stretch for k in range(N_FOLDS)]
         y = training.V.copy()
         y[40:] = y[::-1][:50]  # the outputs of judged rows do not matter
         trees.fit(training._replace(V=y))

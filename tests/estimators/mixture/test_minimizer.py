@@ -10,10 +10,9 @@ from naive import mixing
 from scipy import sparse
 from test_members import SPACES, X, training_of, weighted
 
-from skstructured.estimators.mixture import _minimizer
-from skstructured.estimators.mixture._minimizer import LossMinimizer, principal_axes
-from skstructured.estimators.mixture._ridge import JITTER, RowKernel
-from skstructured.estimators.mixture._training import PARTS
+from skstructured.estimators.mixture._minimizer import FoldObjective, LossMinimizer, principal_axes
+from skstructured.estimators.mixture._ridge import KERNEL_JITTER, RowKernel
+from skstructured.estimators.mixture._training import N_FOLDS
 from skstructured.spaces import Simplex
 from skstructured.spaces._real_line import RealLine
 
@@ -50,9 +49,9 @@ def exact(monkeypatch):
 
 
 def precisely(monkeypatch, penalties):
-    constants = {"PENALTIES": penalties, "STEPS": 3000, "GAIN": -np.inf, "PRECISION": np.float64}
-    for name, value in constants.items():
-        monkeypatch.setattr(_minimizer, name, value)
+    monkeypatch.setattr(LossMinimizer, "penalties", penalties)
+    for name, value in {"max_iter": 3000, "tol": -np.inf, "dtype": np.float64}.items():
+        monkeypatch.setattr(FoldObjective, name, value)
 
 
 def features_of(name, Z, weight):
@@ -61,7 +60,7 @@ def features_of(name, Z, weight):
         return Z
     kernel = RowKernel.of(name, Z, weight)
     K = kernel(Z)
-    values, sides = np.linalg.eigh(K + JITTER * np.trace(K) / len(K) * np.eye(len(K)))
+    values, sides = np.linalg.eigh(K + KERNEL_JITTER * np.trace(K) / len(K) * np.eye(len(K)))
     return K @ sides / np.sqrt(values) @ sides.T
 
 
@@ -73,7 +72,7 @@ def literal_models(name, training, loss, penalty):
     V = (1.0 - share) * training.V + share * training.origin
     unit = weight @ np.sum((F - np.average(F, axis=0, weights=weight)) ** 2, axis=1) / n
     unit *= getattr(loss, "scale_", 1.0)
-    learned = [*(np.flatnonzero(training.parts != k) for k in range(PARTS)), np.arange(n)]
+    learned = [*(np.flatnonzero(training.parts != k) for k in range(N_FOLDS)), np.arange(n)]
     return F, [mixing.penalized(F[i], V[i], weight[i], penalty * unit, loss) for i in learned]
 
 
@@ -116,7 +115,7 @@ class TestModels:
     def test_do_not_know_outputs_that_are_left_out(self, rng, exact):
         kind, y = SPACES["multiclass"]
         training, loss = training_of(X, y, kind, weighted(rng))
-        groups = np.repeat(np.arange(15), 2) % PARTS
+        groups = np.repeat(np.arange(15), 2) % N_FOLDS
         training = training._replace(parts=groups, units=np.repeat(np.arange(15), 2))
         for name in ("linear", "laplacian"):
             honest = LossMinimizer(name, loss, 30, 0).fit(training)
@@ -170,7 +169,7 @@ class TestPenalty:
         for penalty in penalties:
             F, models = literal_models(name, training, loss, penalty)
             theta = literal_scores(F, models, training.parts)
-            multiples = _minimizer.MULTIPLES
+            multiples = (1.0, 1.5, 2.5, 4.0, 8.0)
             losses.append(
                 min(training.weight @ loss.value(a * theta, training.V) for a in multiples)
             )
@@ -192,7 +191,7 @@ class TestPenalty:
         training, loss = training_of(X, SPACES["ordinal"][1], SPACES["ordinal"][0])
         member = LossMinimizer("linear", loss, 30, 0)
         member.fit(training._replace(parts=np.full(30, -1)))
-        assert member.penalty == _minimizer.DEFAULT_PENALTY
+        assert member.penalty == LossMinimizer.default_penalty
 
 
 class TestAxes:

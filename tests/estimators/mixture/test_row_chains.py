@@ -22,10 +22,10 @@ from skstructured.estimators.mixture._sequences import (
     RowChain,
     held_out,
     log_probabilities,
+    position_windows,
     score_of_views,
-    windows_of,
 )
-from skstructured.estimators.mixture._training import FEWEST_GROUPS, parts_of
+from skstructured.estimators.mixture._training import FEWEST_GROUPS, draw_folds
 from skstructured.sequences import Stacked
 from skstructured.spaces import LabelSequence
 
@@ -65,7 +65,7 @@ def model():
 def test_windows_have_the_rows_beside(lengths, rng):
     sequences = [rng.randn(length, 2) for length in lengths]
     wanted = np.vstack([mixing.windows(one) for one in sequences])
-    np.testing.assert_array_equal(windows_of(stack_rows(sequences)), wanted)
+    np.testing.assert_array_equal(position_windows(stack_rows(sequences)), wanted)
 
 
 def test_marginals_are_those_of_a_chain_over_log_probabilities(model):
@@ -111,7 +111,7 @@ def test_scores_of_positions_are_honest_by_sequence(rng):
     )
     parts = np.full(len(groups), -1)
     units = np.unique(groups[some], return_inverse=True)[1]
-    parts[some] = parts_of(units, np.random.RandomState(0), y[some])
+    parts[some] = draw_folds(units, np.random.RandomState(0), y[some])
     for i in np.flatnonzero(groups % 7 == 0):
         rest = some & (parts != parts[i])
         ones = [clone(one).fit(Z[rest], y[rest], weight[rest]) for _, one in members]
@@ -136,7 +136,7 @@ def test_mixtures_hold_out_whole_sequences(monkeypatch):
 
 
 def test_chains_learn_honest_scores_alone(monkeypatch):
-    monkeypatch.setattr(_training, "MOST", 30)
+    monkeypatch.setattr(_training, "MOST_HELD_OUT", 30)
     seen, fit = [], sk.ConditionalRandomField.fit
 
     def spied(self, X, y, weight):
