@@ -10,7 +10,7 @@ from sklearn.base import clone
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured._learners.lock import snapshot
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 from skstructured.estimators.mixture._training import ROWS_AT_ONCE as CHUNK
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch
@@ -105,7 +105,7 @@ class StreamMember(State):
         """Learn rounds one after the other; the mean predictions (n, dim) before each."""
         learner, order, scores = self.learner, np.arange(batch.n_rounds), []
         record = learner._record_of_predictions()
-        if record != SCORES:
+        if record != Record.SCORES:
             learner._learn(batch, order, lambda block, _: scores.append(block.theta), record)
         else:  # its loop only knows scores that are played
             for i in np.split(order, batch.n_rounds):

@@ -42,7 +42,7 @@ def _hull_weights(S: Floats, k: int, theta: Floats) -> Floats:
 
 
 @kernel
-def _move_weights(target, S, w, k):
+def _move_hull_weights(target, S, w, k):
     """Move the weights w[:k] to `target`, or as far as none is negative; drop the zero ones.
 
     Returns how many vertices are left, and whether the target was reached.
@@ -92,7 +92,7 @@ def _wolfe(theta: Floats, S: Floats, w: Floats, work: Floats, *listed: Floats) -
         w[k] = 0.0
         k, reached = k + 1, False
         while not reached:
-            k, reached = _move_weights(_hull_weights(S, k, theta), S, w, k)
+            k, reached = _move_hull_weights(_hull_weights(S, k, theta), S, w, k)
         total = w[:k].sum()
         x[:] = 0.0
         for i in range(k):

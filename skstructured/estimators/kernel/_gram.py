@@ -9,7 +9,6 @@ asked for, in double precision.
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, is_kernel, kernel
-from skstructured._engine.rounds import NO_INTS
 from skstructured.estimators.kernel._values import KernelFunction, KernelKind
 
 
@@ -122,11 +121,12 @@ class KeptKernels:
         X, Z = self.centered[indices], self.centered[begin:]
         return self.support.function.by_products(X, Z, less)
 
-    def read(self, coefs, indices, places=NO_INTS):
+    def read(self, coefs, indices, places=()):
         """Σ_i coefs_i k(x_i, x), (m, c), of rows at some places; their kernels with others, (m, q).
 
         The result has both side by side; coefs are (c, n) at least.
         """
+        places = np.asarray(places, dtype=np.int64)
         is_kept, coefs = indices < len(self.matrix), coefs[:, : len(self.Z)]
         if is_kept.all():
             return self._kept(coefs, indices, places)
