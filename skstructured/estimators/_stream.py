@@ -11,15 +11,9 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import Record
-from skstructured.estimators.mixture._training import ROWS_AT_ONCE as CHUNK
+from skstructured.estimators.mixture._training import ROWS_AT_ONCE
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch
-
-#: Rows whose quantiles are edges of bins, bins of a column, and of each column of a pair; pairs.
-FIRST, BINS, COARSE, PAIRS = 300, 16, 8, 60
-
-#: The share of the weights that is spread evenly after each row.
-SHARE = 1e-3
 
 
 def as_dense(X: Any) -> Array:
@@ -27,7 +21,7 @@ def as_dense(X: Any) -> Array:
     return X.toarray() if issparse(X) else np.asarray(X, dtype=np.float64)
 
 
-def edges_of(X: Array, bins: int) -> list[Floats]:
+def quantile_edges(X: Array, bins: int) -> list[Floats]:
     """Quantiles of each column, by which it is cut into so many bins; NaN does not count."""
     shares = np.arange(1, bins) / bins
     columns = [column[~np.isnan(column)] for column in X.T]
@@ -42,14 +36,14 @@ class QuantileBins:
     X : ndarray of shape (n, p)
         Rows whose quantiles are edges.
     rng : RandomState
-        Draws the pairs, of more than `PAIRS`.
+        Draws the pairs, of more than 60.
     """
 
     def __init__(self, X: Array, rng: np.random.RandomState) -> None:
-        self.fine, self.coarse = edges_of(X, BINS), edges_of(X, COARSE)
+        self.fine, self.coarse = quantile_edges(X, 16), quantile_edges(X, 8)
         (self._fine, fine), (self._coarse, coarse) = _padded(self.fine), _padded(self.coarse)
         pairs = np.array([*itertools.combinations(range(X.shape[1]), 2)], dtype=int).reshape(-1, 2)
-        self.pairs = pairs[np.sort(rng.permutation(len(pairs))[:PAIRS])]
+        self.pairs = pairs[np.sort(rng.permutation(len(pairs))[:60])]
         first, second = self.pairs.T
         self._sizes = coarse[second]
         self._starts = np.cumsum([0, *fine, *(coarse[first] * self._sizes)])
@@ -158,8 +152,14 @@ class StreamMixture(State):
     rng : RandomState
         Draws pairs of columns.
     frozen : FrozenMember or None
-        A fitted member, with all but `SHARE` of the weight at first.
+        A fitted member, with all but a thousandth of the weight at first.
     """
+
+    #: Rows whose quantiles are the edges of bins.
+    first_rows = 300
+
+    #: The share of the weights that is spread evenly after each row.
+    shared_weight = 1e-3
 
     def __init__(
         self, learners: list[Any], binned: Any, rng: np.random.RandomState, frozen: Any = None
@@ -169,7 +169,7 @@ class StreamMixture(State):
         self.weights = np.full(len(learners), 1.0 / len(learners))
         if frozen is not None:
             self.members.append(frozen)
-            self.weights = np.append(SHARE * self.weights, 1.0 - SHARE)
+            self.weights = np.append(self.shared_weight * self.weights, 1.0 - self.shared_weight)
         self.total, self.rounds = 0.0, 0
         self._waiting: list[tuple[Any, ...]] = []
 
@@ -202,8 +202,8 @@ class StreamMixture(State):
 
     def means_of(self, batch: Batch) -> Floats:
         """Mixtures (n, dim) for rounds that were read, some at a time; nothing is learned."""
-        starts = range(0, max(batch.rows.n_rows, 1), CHUNK)
-        chunks = (batch.take(slice(start, start + CHUNK)) for start in starts)
+        starts = range(0, max(batch.rows.n_rows, 1), ROWS_AT_ONCE)
+        chunks = (batch.take(slice(start, start + ROWS_AT_ONCE)) for start in starts)
         pairs = [*zip(self.weights, self.members, strict=True)]
         return np.concatenate([sum(v * m.means_of(rows) for v, m in pairs) for rows in chunks])
 
@@ -211,7 +211,7 @@ class StreamMixture(State):
         """How many rows come before there are bins, and the places of those that count."""
         if self.binned is None:
             return 0, batch.learned[:0]
-        room = FIRST - sum(len(X) for X, *_ in self._waiting)
+        room = self.first_rows - sum(len(X) for X, *_ in self._waiting)
         indices = batch.learned[:room]
         return (int(indices[-1]) + 1 if len(indices) == room else batch.n_rounds), indices
 
@@ -220,7 +220,7 @@ class StreamMixture(State):
         space = self.members[0].learner.space_
         y = space.decode(space.unpack(batch.packed))
         self._waiting.append((as_dense(batch.X), y, batch.weights))
-        if sum(len(X) for X, *_ in self._waiting) == FIRST:
+        if sum(len(X) for X, *_ in self._waiting) == self.first_rows:
             X, outputs, weight = map(np.concatenate, zip(*self._waiting, strict=True))
             bins, classes = QuantileBins(X, self.rng), getattr(space, "classes_", None)
             member = StreamMember(clone(self.binned), bins)
@@ -234,12 +234,12 @@ class StreamMixture(State):
         """Mixtures (n, dim) of means (n_members, n, dim), and weights after each row."""
         units = np.maximum(1.0, np.ptp(V, axis=1))
         distances = np.sum((means - V) ** 2, axis=2) / units**2
-        mixed, v = np.empty(V.shape), self.weights
+        mixed, v, shared = np.empty(V.shape), self.weights, self.shared_weight
         for i, w in enumerate(weight):
             mixed[i] = v @ means[:, i]
             if w > 0.0 and len(v) > 1:
                 self.total, self.rounds = self.total + w, self.rounds + 1
                 v = v * np.exp(-w * self.rounds / self.total * distances[:, i])
-                v = (1.0 - SHARE) * v / v.sum() + SHARE / len(v)
+                v = (1.0 - shared) * v / v.sum() + shared / len(v)
         self.weights = v
         return mixed

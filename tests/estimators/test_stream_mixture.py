@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skstructured as sk
 from skstructured.estimators import _stream as stream_module
-from skstructured.estimators._stream import FIRST, SHARE, QuantileBins, StreamMember, StreamMixture
+from skstructured.estimators._stream import QuantileBins, StreamMember, StreamMixture
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import PiSTOL
 
@@ -97,7 +97,14 @@ def test_weights_are_those_of_the_literal_rule(seed):
         for part in (slice(0, 1), slice(1, 17), slice(17, n))
     ]
     unit = 3.0 if seed == 3 else 1.0
-    given = means.tolist(), V.tolist(), weight.tolist(), start.tolist(), unit, SHARE
+    given = (
+        means.tolist(),
+        V.tolist(),
+        weight.tolist(),
+        start.tolist(),
+        unit,
+        StreamMixture.shared_weight,
+    )
     said, v = naive.mixed(*given)
     np.testing.assert_allclose(np.concatenate(parts), said, atol=1e-12)
     np.testing.assert_allclose(mixture.weights, v, rtol=1e-9)
@@ -119,13 +126,22 @@ class TestStreams:
 
     @every_space
     def test_chunks_of_any_size_learn_the_same(self, space, rng):
-        X = rng.rand(FIRST + 60, 4)
+        X = rng.rand(StreamMixture.first_rows + 60, 4)
         y, labels = outputs(space, X), None
         if space in ("multiclass", "ordinal"):
             labels = np.unique(y)
         whole = sk.StructuredPredictor(space, random_state=0).partial_fit(X, y, classes=labels)
         parts = clone(whole)
-        for part in np.split(np.arange(len(X)), [1, 8, FIRST - 1, FIRST + 1, FIRST + 30]):
+        for part in np.split(
+            np.arange(len(X)),
+            [
+                1,
+                8,
+                StreamMixture.first_rows - 1,
+                StreamMixture.first_rows + 1,
+                StreamMixture.first_rows + 30,
+            ],
+        ):
             parts.partial_fit(X[part], y[part], classes=labels)
         np.testing.assert_array_equal(parts.weights_, whole.weights_)
         np.testing.assert_array_equal(parts.predict_mean(X), whole.predict_mean(X))
@@ -133,26 +149,41 @@ class TestStreams:
         assert whole.score(X, y) > 0.7
 
     def test_what_is_said_is_of_rows_before_alone(self, rng):
-        X, y = steps(FIRST + 50)
+        X, y = steps(StreamMixture.first_rows + 50)
         other = np.where(y == "black", "white", "black")
         runs = []
         for late in (y, other):
             mixture = sk.StructuredPredictor(random_state=0)
-            rounds = mixture.begin(X, np.concatenate([y[: FIRST + 20], late[FIRST + 20 :]]))
+            rounds = mixture.begin(
+                X,
+                np.concatenate(
+                    [y[: StreamMixture.first_rows + 20], late[StreamMixture.first_rows + 20 :]]
+                ),
+            )
             runs.append(mixture._learn_stream(rounds))
-        np.testing.assert_array_equal(runs[0][: FIRST + 21], runs[1][: FIRST + 21])
-        assert np.abs(runs[0][FIRST + 21 :] - runs[1][FIRST + 21 :]).max() > 1e-3
+        np.testing.assert_array_equal(
+            runs[0][: StreamMixture.first_rows + 21], runs[1][: StreamMixture.first_rows + 21]
+        )
+        assert (
+            np.abs(
+                runs[0][StreamMixture.first_rows + 21 :] - runs[1][StreamMixture.first_rows + 21 :]
+            ).max()
+            > 1e-3
+        )
 
     def test_bins_begin_with_all_rows_before(self):
-        X, y = steps(FIRST)
+        X, y = steps(StreamMixture.first_rows)
         model = sk.StructuredPredictor(random_state=0).partial_fit(X, y, classes=np.unique(y))
-        assert [member.learner.t_ for member in model.estimators_] == [FIRST, FIRST]
+        assert [member.learner.t_ for member in model.estimators_] == [
+            StreamMixture.first_rows,
+            StreamMixture.first_rows,
+        ]
         np.testing.assert_array_equal(model.weights_, [0.5, 0.5])
         before = clone(model).partial_fit(X[:-1], y[:-1], classes=np.unique(y))
         assert len(before.estimators_) == 1
 
     def test_pickles_and_errors_change_nothing(self):
-        X, y = steps(FIRST + 40)
+        X, y = steps(StreamMixture.first_rows + 40)
         model = sk.StructuredPredictor(random_state=0)
         model.partial_fit(X[:100], y[:100], classes=np.unique(y))
         other = pickle.loads(pickle.dumps(model))
@@ -168,7 +199,7 @@ class TestStreams:
         assert model.t_ == len(X)
 
     def test_weights_of_rows_count(self, rng):
-        X, y = steps(FIRST + 100)
+        X, y = steps(StreamMixture.first_rows + 100)
         labels, weight = np.unique(y), rng.exponential(size=len(X))
         some = sk.StructuredPredictor(random_state=0)
         some.partial_fit(X, y, classes=labels, sample_weight=weight)
@@ -189,7 +220,7 @@ class TestStreams:
 
     def test_rows_of_weight_0_make_no_bins(self, rng):
         """Neither alone, nor between the others, in chunks of any size."""
-        X, y = steps(FIRST + 300)
+        X, y = steps(StreamMixture.first_rows + 300)
         labels, wrong = np.unique(y), rng.permutation(y)
         kept = sk.StructuredPredictor(random_state=0).partial_fit(X, y, labels)
         far = 1e3 * rng.rand(*X.shape)
@@ -225,7 +256,14 @@ class TestStreams:
             for e, member in enumerate(alone):
                 means[e, t] = member.predict_mean(X[[t]])[0] if t else 0.25
                 member.partial_fit(X[[t]], y[[t]], classes=range(4))
-        given = means.tolist(), np.eye(4)[y].tolist(), [1.0] * 300, [0.25] * 4, 1.0, SHARE
+        given = (
+            means.tolist(),
+            np.eye(4)[y].tolist(),
+            [1.0] * 300,
+            [0.25] * 4,
+            1.0,
+            StreamMixture.shared_weight,
+        )
         said, v = naive.mixed(*given)
         np.testing.assert_allclose(run.estimator.weights_, v, rtol=1e-6)
         np.testing.assert_array_equal(run.target_loss, np.argmax(said, axis=1) != y)
@@ -261,7 +299,7 @@ class TestStreams:
             clone(model).partial_fit(X, y, classes=np.unique(y))
 
     def test_class_weights_count_once(self):
-        X, y = steps(FIRST + 60)
+        X, y = steps(StreamMixture.first_rows + 60)
         given = {"black": 3.0, "white": 0.5}
         weight = np.array([given[label] for label in y])
         one = sk.StructuredPredictor(class_weight=given, random_state=0)
@@ -345,7 +383,7 @@ def fitted(space="multiclass"):
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 class TestChunks:
     def test_predictions_are_those_of_all_rows(self, monkeypatch):
-        X, y = still(FIRST + 20)
+        X, y = still(StreamMixture.first_rows + 20)
         model = copy.deepcopy(fitted()).partial_fit(X, y)
         assert len(model.estimators_) == 3
         whole = model.predict_mean(X)
@@ -353,7 +391,7 @@ class TestChunks:
         np.testing.assert_allclose(model.predict_mean(X), whole, atol=1e-9)
 
     def test_predictions_take_little_memory(self, rng, monkeypatch):
-        X = rng.randn(FIRST + 20, 20)
+        X = rng.randn(StreamMixture.first_rows + 20, 20)
         model = sk.StructuredPredictor(random_state=0).partial_fit(X, X[:, 0] > 0.0, [False, True])
         rows = rng.randn(20_000, 20)
         monkeypatch.setattr(stream_module, "CHUNK", 500)
@@ -390,11 +428,18 @@ class TestAfterFit:
         means = first.learned_means(first.read(X, y, [0, 1, 2], None))
         both = [means.tolist(), fitted().predict_mean(X).tolist()]
         V, ones = np.eye(3)[y].tolist(), [1.0] * 60
-        _, v = naive.mixed(both, V, ones, [SHARE, 1.0 - SHARE], 1.0, SHARE)
+        _, v = naive.mixed(
+            both,
+            V,
+            ones,
+            [StreamMixture.shared_weight, 1.0 - StreamMixture.shared_weight],
+            1.0,
+            StreamMixture.shared_weight,
+        )
         np.testing.assert_allclose(model.weights_, v, rtol=1e-6)
 
     def test_it_learns_no_further(self):
-        X, y = still(FIRST + 40, seed=1)
+        X, y = still(StreamMixture.first_rows + 40, seed=1)
         model = copy.deepcopy(fitted()).partial_fit(X, y)
         frozen, rows = model.estimators_[1], model._model.members[0].checked(X)
         wanted = fitted().predict_mean(X)
@@ -404,20 +449,40 @@ class TestAfterFit:
     @every_space
     @pytest.mark.short("multiclass", "ranking")
     def test_chunks_of_any_size_learn_the_same(self, space, rng):
-        X = rng.randn(FIRST + 60, 4)
+        X = rng.randn(StreamMixture.first_rows + 60, 4)
         y = outputs(space, X[::-1])
         whole = copy.deepcopy(fitted(space)).partial_fit(X, y)
         parts = copy.deepcopy(fitted(space))
-        for part in np.split(np.arange(len(X)), [1, 8, FIRST - 1, FIRST + 1, FIRST + 30]):
+        for part in np.split(
+            np.arange(len(X)),
+            [
+                1,
+                8,
+                StreamMixture.first_rows - 1,
+                StreamMixture.first_rows + 1,
+                StreamMixture.first_rows + 30,
+            ],
+        ):
             parts.partial_fit(X[part], y[part])
         np.testing.assert_allclose(parts.weights_, whole.weights_, rtol=1e-6)
         np.testing.assert_allclose(parts.predict_mean(X), whole.predict_mean(X), atol=1e-9)
         assert parts.t_ == whole.t_ == 120 + len(X)
 
     def test_a_still_stream_loses_nothing_at_the_switch(self):
-        X, y = still(FIRST + 200)
+        X, y = still(StreamMixture.first_rows + 200)
         new, truth = still(1000, seed=1)
-        model, ends = copy.deepcopy(fitted()), [0, 1, 50, FIRST - 1, FIRST, FIRST + 1, FIRST + 200]
+        model, ends = (
+            copy.deepcopy(fitted()),
+            [
+                0,
+                1,
+                50,
+                StreamMixture.first_rows - 1,
+                StreamMixture.first_rows,
+                StreamMixture.first_rows + 1,
+                StreamMixture.first_rows + 200,
+            ],
+        )
         for start, stop in itertools.pairwise(ends):
             model.partial_fit(X[start:stop], y[start:stop])
             assert model.score(new, truth) > fitted().score(new, truth) - 0.02
@@ -453,9 +518,9 @@ class TestAfterFit:
             assert model.t_ == 120 and not hasattr(model, "_model")
             np.testing.assert_array_equal(model.predict_mean(X), before)
 
-    @pytest.mark.parametrize("first", [60, FIRST + 20])
+    @pytest.mark.parametrize("first", [60, StreamMixture.first_rows + 20])
     def test_sparse_rows_of_a_dense_stream_are_learned_as_dense_ones(self, first):
-        X, y = steps(FIRST + 60)
+        X, y = steps(StreamMixture.first_rows + 60)
         X[::3, 1] = 0.0
         stream = sk.StructuredPredictor(random_state=0)
         stream.partial_fit(X[:first], y[:first], classes=["black", "white"])
@@ -587,7 +652,7 @@ def same(one, other):
 @pytest.mark.parametrize("behind", [False, True])
 def test_what_interrupts_a_block_leaves_those_before(behind, monkeypatch):
     """Bins begin in the second block; they are of 60 of 66 pairs, drawn at random."""
-    monkeypatch.setattr(stream_module, "FIRST", 12)
+    monkeypatch.setattr(stream_module, "StreamMixture.first_rows", 12)
     monkeypatch.setattr(sk.StructuredPredictor, "_stream_block", 5)
     monkeypatch.setattr(sk.StructuredPredictor, "_stream_members", few_members)
     X, y = steps(20, p=12)
