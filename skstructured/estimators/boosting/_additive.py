@@ -53,8 +53,8 @@ class AdditiveModel:
     length 2 at most, with the scale c of the loss.
     """
 
-    #: After so many rounds, a loss in units of a rival's above which there are no more.
-    trial_rounds, hopeless = 15, 2.0
+    #: Rounds after which a loss is compared with a rival's, and in its units what is hopeless.
+    trial_rounds, hopeless = (15, 30), 2.0
 
     def __init__(
         self, task: BoostingTask, grower: TreeGrower, learning_rate: float,
@@ -97,7 +97,8 @@ class AdditiveModel:
         """Learn trees until so many do not lower the held-out loss; the losses after each number.
 
         The trees up to the lowest loss are kept. There are few if the `ratio` to a rival's loss
-        is then hopeless.
+        is hopeless: above 2, and the loss would not come below the rival's by `max_iter` rounds if
+        it kept falling as fast as in the last five.
         """
         losses, n_rounds = [self._held_out_loss()], 0
         while len(self.trees) < min(max_iter, n_rounds + n_iter_no_change):
@@ -105,8 +106,11 @@ class AdditiveModel:
             losses.append(self._held_out_loss())
             if losses[-1] < losses[n_rounds]:
                 n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
-            if len(self.trees) == self.trial_rounds and ratio(self) > self.hopeless:
-                break
+            if len(self.trees) in self.trial_rounds:
+                behind, fall = ratio(self), losses[-1] / max(losses[-6], 1e-300)
+                n_left = max_iter - len(self.trees)
+                if behind > self.hopeless and behind * fall ** (n_left / 5) > 1.0:
+                    break
         del self.trees[n_rounds:]
         return losses
 

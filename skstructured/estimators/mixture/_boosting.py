@@ -64,9 +64,10 @@ class BoostedTrees(Member):
         others = training.least_losses[np.searchsorted(training.judged, rows)]
         return weight @ losses / max(weight @ others, 1e-12)
 
-    def _options(self, options, p, most_columns=64):
-        """Options for rows with p columns, of which so many are tried for each split."""
-        max_features = min(options.max_features, most_columns / p)
+    def _options(self, options, p, few_columns=6, many_columns=64):
+        """Options for rows with p columns, of which 6 to 64 are tried for each split."""
+        share = max(options.max_features, few_columns / p)
+        max_features = min(share, many_columns / p, 1.0)
         max_iter = max(1, int(self.size * options.max_iter))
         return options._replace(max_iter=max_iter, max_features=max_features)
 

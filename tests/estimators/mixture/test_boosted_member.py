@@ -74,6 +74,9 @@ class TestBoostedTrees:
         assert member._options(OPTIONS, 3).max_iter == 5 and half._options(OPTIONS, 3).max_iter == 1
         wide = 64 * 10
         assert member._options(OPTIONS, wide).max_features == pytest.approx(0.1)
+        few = OPTIONS._replace(max_features=0.4)
+        shares = [member._options(few, p).max_features for p in (3, 6, 10, 20)]
+        assert shares == pytest.approx([1.0, 1.0, 0.6, 0.4])  # of six columns at least
         most = 2 * _training.MOST_HELD_OUT
         n = np.array([100, 1000, most])
         assert np.all(np.diff([member.work(each) for each in n]) > 0.0)
@@ -253,7 +256,24 @@ class TestWorth:
         task = _boosting.BoostingTask(training.V, training.weight, loss, training.dim)
         model = AdditiveModel(task, grower, 0.05, training.parts != 0, 7).grow(0)
         n_tried = len(model.seek_rounds(25, 25, lambda model: ratio)) - 1
-        assert n_tried == (AdditiveModel.trial_rounds if hopeless else 25)
+        assert n_tried == (AdditiveModel.trial_rounds[0] if hopeless else 25)
+
+    @pytest.mark.parametrize(("fall", "n_rounds"), [(0.99, 15), (0.85, 40)])
+    def test_a_loss_that_still_falls_is_not_hopeless(self, fall, n_rounds, monkeypatch):
+        training, loss = training_of(X, SPACES["multiclass"][1], Simplex)
+        grower = TreeGrower(ColumnRanks.of(X).transform(X), *OPTIONS[3:])
+        task = _boosting.BoostingTask(training.V, training.weight, loss, training.dim)
+        model = AdditiveModel(task, grower, 0.05, training.parts != 0, 7).grow(0)
+        monkeypatch.setattr(model, "_held_out_loss", lambda: fall ** len(model.trees))
+        assert len(model.seek_rounds(40, 40, lambda model: 3.0)) - 1 == n_rounds
+
+    def test_learns_a_checkerboard(self):
+        rng = np.random.RandomState(0)
+        squares = rng.rand(3000, 6)
+        y = np.floor(4.0 * squares[:, :2]).sum(axis=1) % 2
+        model = sk.StructuredPredictor(random_state=0).fit(squares[:1000], y[:1000])
+        assert "boosting" in model.named_estimators_
+        assert model.score(squares[1000:], y[1000:]) > 0.95
 
     @pytest.mark.parametrize(("n", "is_member"), [(19, False), (40, True)])
     def test_needs_rows_that_are_held_out(self, n, is_member, monkeypatch):
