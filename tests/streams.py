@@ -7,7 +7,7 @@ import numpy as np
 from conftest import INTERPRETED
 from pairs import space_of
 
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 
 
 def two_classes(rng, n=60, p=4):
@@ -138,4 +138,4 @@ def stream_of_kind(kind, space, rng, n, p=3):
 def next_scores(learner, X, y, weight=1.0):
     """Scores of the next play at the only round of X; nothing is learned."""
     twin, one = deepcopy(learner), np.arange(1)
-    return twin._model.learn(twin.resume(X, y), one, np.array([weight]), SCORES).theta
+    return twin._model.learn(twin.resume(X, y), one, np.array([weight]), Record.SCORES).theta

@@ -9,7 +9,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from streams import label_sets, largest_feature
 
 from skstructured import GaptronClassifier, MulticlassPerceptron, OnlineStructuredPredictor
-from skstructured._learners.models import SCORES, LinearModel
+from skstructured._learners.models import LinearModel, Record
 from skstructured._learners.pass_selection import LINEAR_SEARCH
 
 KINDS = {
@@ -38,7 +38,10 @@ def stepwise(model, X, y, passes):
         for i in range(len(X)):
             thetas = []
             model._learn(
-                rounds, np.array([i]), lambda block, _, to=thetas: to.append(block.theta), SCORES
+                rounds,
+                np.array([i]),
+                lambda block, _, to=thetas: to.append(block.theta),
+                Record.SCORES,
             )
             theta = thetas[0]
             best = np.eye(3)[np.argmax(theta, axis=1)]

@@ -387,14 +387,14 @@ class TestChunks:
         model = copy.deepcopy(fitted()).partial_fit(X, y)
         assert len(model.estimators_) == 3
         whole = model.predict_mean(X)
-        monkeypatch.setattr(stream_module, "CHUNK", 13)
+        monkeypatch.setattr(stream_module, "ROWS_AT_ONCE", 13)
         np.testing.assert_allclose(model.predict_mean(X), whole, atol=1e-9)
 
     def test_predictions_take_little_memory(self, rng, monkeypatch):
         X = rng.randn(StreamMixture.first_rows + 20, 20)
         model = sk.StructuredPredictor(random_state=0).partial_fit(X, X[:, 0] > 0.0, [False, True])
         rows = rng.randn(20_000, 20)
-        monkeypatch.setattr(stream_module, "CHUNK", 500)
+        monkeypatch.setattr(stream_module, "ROWS_AT_ONCE", 500)
         model.predict(rows[:10])
         tracemalloc.start()
         try:
@@ -652,7 +652,7 @@ def same(one, other):
 @pytest.mark.parametrize("behind", [False, True])
 def test_what_interrupts_a_block_leaves_those_before(behind, monkeypatch):
     """Bins begin in the second block; they are of 60 of 66 pairs, drawn at random."""
-    monkeypatch.setattr(stream_module, "StreamMixture.first_rows", 12)
+    monkeypatch.setattr(StreamMixture, "first_rows", 12)
     monkeypatch.setattr(sk.StructuredPredictor, "_stream_block", 5)
     monkeypatch.setattr(sk.StructuredPredictor, "_stream_members", few_members)
     X, y = steps(20, p=12)

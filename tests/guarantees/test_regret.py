@@ -18,7 +18,7 @@ from sklearn.base import clone
 from streams import Stream, stream_of_kind, two_outputs
 
 import skstructured as sk
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 from skstructured.guarantees import best_comparator
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers.coin_betting import BettingState, bet_scale, bet_step
@@ -80,7 +80,7 @@ def play(name, space, optimizer, stream):
     rounds = model.begin(stream.X, space.decode(stream.V), classes)
     played, every = [], np.arange(len(stream.V))
     rounds = rounds._replace(weight=stream.weight)
-    model._learn(rounds, every, lambda block, _: played.append(block.theta), SCORES)
+    model._learn(rounds, every, lambda block, _: played.append(block.theta), Record.SCORES)
     theta = np.concatenate(played)
     G = model.loss_.scale_ * stream.weight[:, None] * (model.loss_.mean(theta) - stream.V)
     return Play(model, stream, theta, G, np.hstack([stream.X, np.ones((len(theta), 1))]))

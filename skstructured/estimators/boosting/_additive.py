@@ -1,6 +1,7 @@
 """Scores that are sums of trees, one more each round, by the slopes of any loss."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
@@ -54,7 +55,7 @@ class AdditiveModel:
     """
 
     #: Rounds after which a loss is compared with a rival's, and in its units what is hopeless.
-    trial_rounds, hopeless = (15, 30), 2.0
+    trial_rounds, hopeless = (10, 15, 20, 25, 30), 2.0
 
     def __init__(
         self, task: BoostingTask, grower: TreeGrower, learning_rate: float,
@@ -100,16 +101,16 @@ class AdditiveModel:
         is hopeless: above 2, and the loss would not come below the rival's by `max_iter` rounds if
         it kept falling as fast as in the last five.
         """
-        losses, n_rounds = [self._held_out_loss()], 0
+        losses, n_rounds, behind = [self._held_out_loss()], 0, math.inf
         while len(self.trees) < min(max_iter, n_rounds + n_iter_no_change):
             self.add_tree()
             losses.append(self._held_out_loss())
             if losses[-1] < losses[n_rounds]:
                 n_rounds, self.honest = len(self.trees), self.theta[self.left_out]
             if len(self.trees) in self.trial_rounds:
-                behind, fall = ratio(self), losses[-1] / max(losses[-6], 1e-300)
+                earlier, behind = behind, ratio(self)
                 n_left = max_iter - len(self.trees)
-                if behind > self.hopeless and behind * fall ** (n_left / 5) > 1.0:
+                if behind > self.hopeless and behind * (behind / earlier) ** (n_left / 5) > 1.0:
                     break
         del self.trees[n_rounds:]
         return losses

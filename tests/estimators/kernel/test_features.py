@@ -18,7 +18,7 @@ from scipy.stats import kstest, norm
 
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured._engine.mixing import mix
-from skstructured._learners.models import SCORES, LinearModel
+from skstructured._learners.models import LinearModel, Record
 from skstructured.estimators.kernel import structured
 from skstructured.estimators.kernel._features import FeatureModel, FourierMap
 from skstructured.evaluation import progressive_validate
@@ -87,7 +87,7 @@ def played(model, X, y, weight, size=1000):
     rounds, found = model.begin(X, y)._replace(weight=weight), []
     for start in range(0, len(X), size):
         some = np.arange(start, min(start + size, len(X)))
-        model._learn(rounds, some, lambda block, w: found.append(block.theta), SCORES)
+        model._learn(rounds, some, lambda block, w: found.append(block.theta), Record.SCORES)
     return np.concatenate(found), model.space_.unpack(rounds.packed)
 
 

@@ -23,7 +23,7 @@ from skstructured import (
     StructuralSVM,
 )
 from skstructured._learners import multiple_passes
-from skstructured._learners.models import SCORES
+from skstructured._learners.models import Record
 from skstructured.estimators.kernel._values import (
     SUPPORT_BLOCK,
     KernelFunction,
@@ -166,7 +166,7 @@ class TestAgainstLiteral:
         model = plain(gamma=0.4, optimizer=PiSTOL(a=0.5, b=2.0), **space)
         rounds = model.begin(X, y)
         every, played = np.arange(len(X)), []
-        model._learn(rounds, every, lambda block, w: played.append(block.theta), SCORES)
+        model._learn(rounds, every, lambda block, w: played.append(block.theta), Record.SCORES)
         V, loss = model.space_.unpack(rounds.packed), model.loss_
         wanted, average = literal.pistol(
             literal.gram(literal.rbf(0.4), X, X),
