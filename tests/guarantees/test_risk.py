@@ -435,7 +435,8 @@ class TestTheTest:
                 assert share <= most(min(1.0, values * np.exp(-evidence)), n)
 
     @slow_if_interpreted
-    @pytest.mark.parametrize("delta", [0.05, pytest.param(0.5, marks=pytest.mark.exhaustive)])
+    @pytest.mark.exhaustive
+    @pytest.mark.parametrize("delta", [0.05, 0.5])
     def test_risks_that_do_not_rise_raise_no_more_alarms_than_delta(self, delta):
         n, T = 400, 2000
         rng = np.random.RandomState(5)
