@@ -113,7 +113,7 @@ def check_state(optimizer: Any, state: Any) -> Floats:
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
     if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
         text = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
-        made = "made by skstructured._engine.state.new_state, whose first entries are the loop's"
+        made = "made by skstructured.extend.new_state, whose first entries are the loop's"
         requirement = f"a float64 vector of {needed} numbers or more, {made}; got {text}"
         refuse(optimizer, "init", requirement)
     return state

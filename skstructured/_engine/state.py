@@ -19,10 +19,10 @@ Call: TypeAlias = tuple[Any, ...]
 
 
 def at_once(*calls: Call) -> list[Any]:
-    """Call functions that are not Python, one after the other; return their results.
+    """Make calls that no signal handler interrupts; return their results.
 
-    Handlers of signals only run between two instructions of Python. Here there is only one, so the
-    calls change the state as a whole or not at all. Interpreted ones are made by another thread.
+    Handlers run between two instructions of Python in the main thread, and here all calls are one
+    instruction. Kernels that are still interpreted are called in another thread meanwhile.
     """
     ready = [(f.form_for(args) if isinstance(f, Kernel) else f, *args) for f, *args in calls]
     in_main = threading.current_thread() is threading.main_thread()
@@ -79,16 +79,16 @@ SMALLEST_SCALE = 2.0**-10
 class LoopOption(IntEnum):
     """Positions in the options of a loop; those behind are read by `prepare` and `gather`."""
 
-    # Scores of a row; whether losses subtract Ω(y) − <θ, y>; whether the loss's scratch restarts in
-    # every round, and holds a residual; rows of scores that a round has in addition to those of its
-    # rows; and numbers of scratch of `prepare`.
+    # Scores of a row; whether the loop adds Ω(y) − <θ, y> to Ω*(θ); whether the loss's scratch
+    # restarts in every round, and holds a residual; rows of scores that a round has in addition to
+    # those of its rows; and numbers of scratch of `prepare`.
     DIM, INNER, FRESH, EXTRA, ROOM = range(5)
 
 
 class RoundSummary(IntEnum):
     """Positions in the numbers that a model keeps about its rounds."""
 
-    # The largest w times each of the two bounds of a round, and residual of a loss's oracle.
+    # The largest w times each of the two bounds of a round, and residual of the loss's oracle.
     LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
     # Rounds, the mean of ln M of their lengths M, and the sum of squares around it; the largest
     # reach of those of usual length; and the weight left out.
@@ -155,7 +155,7 @@ def count_round(vector, s, weight, share):
 
 @kernel
 def flush_if_grown(vector, norm_sq, flushed):
-    """Request an update of the sum of the weights if norms grew by 16 since entry `flushed`.
+    """Request an update of the sum of the weights if the norm is 16 times that in `flushed`.
 
     Θ grows as s falls, so the two terms of the sum would cancel.
     """
@@ -224,9 +224,10 @@ class LinearState(State):
         groups = dim if kind == MixtureKind.LABELS else 1
         self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
-        #: Which bound of a round each optimizer sees, the largest ones, and rows of a gradient.
+        #: Which of a round's two bounds each optimizer sees.
         self.which = np.zeros(n_optimizers, dtype=np.int64)
         self.heaviest, self.between = 1.0, 0.0
+        #: A `RoundSummary`, and scratch of `gather`: an entry per row of Θ, −1 at first.
         self.numbers, self.slot = np.zeros(len(RoundSummary)), np.empty(0, dtype=np.int64)
 
     Theta: Any
@@ -253,7 +254,7 @@ class LinearState(State):
             Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
         else:
             Theta = aligned(self.Theta if is_same else self.Theta.T)
-        # Nothing is called between the two, where a signal could come in.
+        # No call stands between these assignments, so no signal handler runs there.
         self.Theta, self.by_feature, self.placed = Theta, by_feature, True
 
     @property
@@ -317,28 +318,28 @@ def move_towards(target, weights, n):
 
 @kernel
 def copy_into(target, source):
-    """Target = source; numba compiles ``target[:] = source`` for seconds."""
+    """Set target to source: numba takes seconds to compile ``target[:] = source``."""
     for k in range(target.shape[0]):
         target[k] = source[k]
 
 
 @kernel
 def clear(target):
-    """Target = 0; as ``target[:] = 0.0``, and ``np.zeros``, for the same reason."""
+    """Set target to 0, by a loop for the same reason."""
     for k in range(target.shape[0]):
         target[k] = 0.0
 
 
 @kernel(fastmath=FASTMATH)
 def axpy(target, factor, row):
-    """Target += factor · row."""
+    """Add factor · row to target."""
     for k in range(target.shape[0]):
         target[k] += factor * row[k]
 
 
 @kernel(fastmath=FASTMATH)
 def inner(x, y):
-    """<x, y>; BLAS takes numba longer to prepare, and short rows longer to call."""
+    """<x, y> by a loop: BLAS takes longer to compile, and to call for short rows."""
     total = 0.0
     for k in range(x.shape[0]):
         total += x[k] * y[k]

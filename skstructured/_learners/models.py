@@ -32,7 +32,7 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.fenchel_young import FenchelYoung
 from skstructured.spaces import hypercube, simplex
 
-#: Who is told of every block and its weights, if anybody is.
+#: A function that is called with the result and the weights of every block, or None.
 Note: TypeAlias = "Callable[[BlockResult, Floats], object] | None"
 
 
@@ -42,7 +42,7 @@ class Record(IntEnum):
     NOTHING = 0
     LOSSES = 1
     SCORES = 2  # that they were played with
-    LAST = 3  # scores of a prediction from before each, by the last weights
+    LAST = 3  # scores that `predict` would use just before each, by the last weights
     AVERAGE = 4  # the same, by the average
 
 
@@ -116,7 +116,7 @@ class Model(State, ABC):
 
     @abstractmethod
     def _set_up(self, learner: Any, vectors: Floats) -> None:
-        """`state` with zero weights, updated by the optimizers' `vectors`, and `scale`."""
+        """Set `scale`, and `state` with zero weights and the optimizers' `vectors`."""
 
     def _learn_at_once(self, moving: Callable[[Any], list[Call]]) -> int:
         """Learn a block by the calls that move a state; the place that stopped it, or −1.
@@ -195,12 +195,12 @@ class Model(State, ABC):
         return theorem
 
     def _theorem(self, delta: float | None) -> Any:
-        """The theorem for rounds of weight 1 at most whose outputs are vertices."""
+        """The theorem of the optimizer, without the price of ties, for weights of 1 at most."""
         state: Any = self.state if self.optimizer.mixes else self.state.vector
         return self.optimizer.certificate(self.certified_loss(), state, delta)
 
     def _take_kernels(self) -> None:
-        """Parameters of the loss's kernel, one row of scratch for all rounds, and the options."""
+        """Set the parameters of the loss, scratch that all rounds share, and the options."""
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
         self.work, self.options = work[None], np.zeros(len(LoopOption), dtype=np.int64)
         self.options[LoopOption.DIM] = self.space.dim_
@@ -215,7 +215,7 @@ class Model(State, ABC):
         return self.optimizer.experts()
 
     def _kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """What is made, unless it is None, when it is first asked for; left out of pickles."""
+        """The result of `make()`, kept once it is not None; it is not pickled."""
         value = self._loops.get(name)
         if value is None:
             value = self._loops[name] = make()
@@ -223,7 +223,7 @@ class Model(State, ABC):
 
     @abstractmethod
     def _kernels(self) -> tuple[Kernel, ...]:
-        """Move and score, and the loss."""
+        """Move and score (None for rounds of many rows), the loss, and prepare and gather of these."""
 
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""
@@ -274,10 +274,15 @@ class Model(State, ABC):
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
-        V = self.truths(batch.packed[block])
-        self._note(V, weight)
+        V, state = self.truths(batch.packed[block]), self.state
+        earlier = state.heaviest, state.between
+        self._note(V, weight)  # before they are learned: a signal may come in between
         theta = np.empty((len(block) * (record > Record.NOTHING), self.space.dim_))
-        return BlockResult(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
+        stopped = self._learn(batch.rows, block, V, weight, theta, record)
+        if stopped >= 0:
+            state.heaviest, state.between = earlier
+            self._note(V[:stopped], weight[:stopped])
+        return BlockResult(stopped, theta, V)
 
     def _note(self, V: Floats, weight: Floats) -> None:
         """Note the largest weight of a round, and what outputs between vertices add to bounds."""
@@ -364,9 +369,19 @@ class LinearModel(Model):
         0 if it stops the model, `ROW_REFUSED` if its norm is not in range, else −1. In one call of
         a kernel if nothing else has to be done.
         """
+        state = self.state
+        if weight.item() <= state.heaviest and not self.space.has_ties:
+            return self._learn_single(X, norms, V, weight)
+        earlier = state.heaviest, state.between
+        self._note(V, weight)
+        stopped = self._learn_single(X, norms, V, weight)
+        if stopped != -1:
+            state.heaviest, state.between = earlier
+        return stopped
+
+    def _learn_single(self, X, norms, V, weight):
+        """`learn_alone`, without its note for bounds."""
         state, scale = self.state, self.scale
-        if weight.item() > state.heaviest or self.space.has_ties:
-            self._note(V, weight)
         dense = state.placed and not state.by_feature and scale.takes_dense
         if dense and X.dtype == DOUBLE and not self.subtracts:
             learn = self._kept("row", lambda: compiled_learn_row(self._bound()))
@@ -467,7 +482,7 @@ class LinearModel(Model):
         return np.stack(matrices)
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
-        """What is played, (n, dim); of wide rows by the columns that have entries."""
+        """Scores (n, dim) for predictions; of wide rows by the columns that have entries."""
         if self.mixes:
             return self._mixed_scores(batch.rows, averaged)
         chunks = self.scale.imputed_parts(batch.rows)

@@ -72,8 +72,9 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     A subclass returns its model from `new_model`. It then has `fit`, `partial_fit`, `predict`,
     `decision_function`, the stream protocol of `OnlineLearner`, and the certificate of the model.
-    If it cannot read or learn rounds, or a signal handler raises, its fitted state is unchanged. It
-    may be used from several threads.
+    If rounds cannot be read, its fitted state is unchanged. If a signal handler raises, `fit` and a
+    first call leave it unchanged, and later calls keep the blocks that are learned, which `t_`
+    counts. It may be used from several threads.
 
     Outputs are classes, or those of a parameter `space`. Parameters of these names have their usual
     meaning: `random_state`, `shuffle`, `verbose`, `class_weight`, `fit_intercept`, `standardize`,

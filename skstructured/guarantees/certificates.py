@@ -508,7 +508,7 @@ class MixtureCertificate(Certificate):
 
 
 def overhead(state: Any) -> float:
-    """A in nats, of a `MixtureState`; see `MixtureCertificate`."""
+    """A in nats, of the `LinearState` of a mixture; see `MixtureCertificate`."""
     groups, rates, experts = state.shares.shape
     price = math.log(rates * experts)
     thinning = 1.9  # −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out

@@ -37,7 +37,7 @@ class LossConstants(NamedTuple):
     lam : float
         λ, the strong convexity of Ω in `norm`.
     nu, diameter, gamma : float
-        ν, D and γ of the space in `norm`; see `skstructured.extend.decoder.Geometry`.
+        ν, D and γ of the space in `norm`; see `skstructured.extend.Geometry`.
     smoothness : float
         b/C², with ``‖∇S(W)‖_F² ≤ b S(W)``: ``2cκ²/λ``.
     norm : {"l1", "l2"}

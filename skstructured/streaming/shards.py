@@ -68,8 +68,8 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     -------
     estimator
         A new one of the same class. It predicts, and can be copied, pickled and saved; `t_` is the
-        number of rows that all have learned. Missing values are replaced by the mean of the
-        shards' means. ``partial_fit`` raises a RuntimeError, because a mean of weights does not
+        number of rows that all have learned. Missing values are replaced by the weighted mean of
+        the shards' means. ``partial_fit`` raises a RuntimeError, because a mean of weights does not
         have the state of an optimizer: train the estimators of the shards, and average again.
         ``fit`` restarts.
 
@@ -158,7 +158,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
 def _like(estimator):
     """A copy of a fitted estimator, without its model."""
     bare = copy.copy(estimator)
-    for name in ("_model", "optimizer_", "loss_curve_"):
+    for name in ("_model", "optimizer_", "loss_curve_", "validation_curve_"):
         vars(bare).pop(name, None)
     return copy.deepcopy(bare)
 
@@ -216,16 +216,18 @@ def _common_properties(shard):
         "whether they have an intercept": shard._intercept,
         "whether their first rows were sparse": shard._scale._kind == "sparse",
     }
-    order_of_rows = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
+    may_differ = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
     params = shard.get_params(deep=False).items()
-    return properties | {name: value for name, value in params if name not in order_of_rows}
+    return properties | {name: value for name, value in params if name not in may_differ}
 
 
 def _check_same(name, first, shard):
     """A ValueError for differences between two fitted shards."""
     if type(shard) is not type(first):
         kinds = type(first).__name__, type(shard).__name__
-        raise ValueError(f"estimators must be of one class: [0] is {kinds[0]}, {name} {kinds[1]}.")
+        raise ValueError(
+            f"estimators must be of one class: estimators[0] is {kinds[0]}, {name} is {kinds[1]}."
+        )
     theirs = _common_properties(shard)
     for what, value in _common_properties(first).items():
         if not _is_same(value, theirs[what]):

@@ -303,3 +303,17 @@ class TestSparseRows:
         assert not is_ready_row(model, narrow)
         with pytest.raises(ValueError, match="5 features"):
             model.predict(narrow)
+
+
+def test_rows_that_are_refused_or_learned_otherwise_count_once_in_bounds(rng):
+    X, Y = rng.randn(40, 3), np.tile([1.0, 2.5, 2.5], (40, 1))
+    X[::5, 0] = np.nan  # rows with missing values are not learned by one call of a kernel
+    whole = sk.OnlineStructuredPredictor("ranking", optimizer="ogd").partial_fit(X, Y)
+    model = sk.OnlineStructuredPredictor("ranking", optimizer="ogd")
+    for i in range(40):
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+    constants = [each.certificate().constants for each in (model, whole)]
+    assert constants[0] == pytest.approx(constants[1])
+    with pytest.raises(ValueError, match="infinity"):
+        model.partial_fit(np.full((1, 3), np.inf), Y[:1], sample_weight=[50.0])
+    assert model.certificate().constants == constants[0]

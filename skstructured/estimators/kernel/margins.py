@@ -79,27 +79,19 @@ def pistol_of(learner):
     return resolve("optimizer", learner.optimizer, {"pistol": PiSTOL}, PiSTOL)
 
 
-class KernelLearner(OnlineEstimator):
-    """Base of the learners of this module: with a linear kernel they learn weights of features."""
-
-    _learns_singles = True
-    _check_stream, score_factor_ = refuse_precomputed, score_factor
-
-    def _wants_intercept(self):
-        return intercept_of(self, is_linear(self))
-
-    def new_model(self):
-        """Return weights of features with ``kernel="linear"``, else coefficients of rows."""
-        return NormalizedText(self) if is_linear(self) else KernelModel(self)
+def new_margin_model(self):
+    """Return weights of features with ``kernel="linear"``, else coefficients of rows."""
+    return NormalizedText(self) if is_linear(self) else KernelModel(self)
 
 
-class KernelClassifier(DecodedPredictions, KernelLearner):
-    """Base of the classifiers of this module: a function per class, by the loss of its margins."""
+def wants_intercept(self):
+    """Whether there is an intercept; "auto" has one with a linear kernel."""
+    return intercept_of(self, is_linear(self))
 
-    space, decoder, _given_decoder = Signs(), "map", given_decoder
 
-    def _unfitted_loss(self):
-        return MarginLoss(kind=self.loss)
+def unfitted_margin_loss(self):
+    """The loss of a learner of classes before it is fitted."""
+    return MarginLoss(kind=self.loss)
 
 
 class Errors:
@@ -121,7 +113,7 @@ class Errors:
 
 @inherit_parameters(KernelStructuredPredictor)
 @parameters_with(KernelParameters)
-class PiSTOLClassifier(KernelClassifier):
+class PiSTOLClassifier(DecodedPredictions, OnlineEstimator):
     r"""PiSTOL: a classifier without hyperparameters to tune, linear or with a kernel.
 
     Use it instead of an SVM: ``PiSTOLClassifier(kernel="rbf")`` is on most data about as accurate
@@ -225,6 +217,11 @@ class PiSTOLClassifier(KernelClassifier):
     optimizer: PiSTOL | None = None
     class_weight: dict | Literal["balanced"] | None = None
 
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _learns_singles, _unfitted_loss = True, unfitted_margin_loss
+    _wants_intercept, new_model = wants_intercept, new_margin_model
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
+
     def _parts(self, space):
         check_choice("loss", self.loss, ("logistic", "smooth_hinge", "hinge"))
         return MarginLoss(space, self.loss), pistol_of(self)
@@ -232,7 +229,7 @@ class PiSTOLClassifier(KernelClassifier):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class PiSTOLRegressor(RegressorMixin, KernelLearner):
+class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     r"""PiSTOL for numbers: robust and quantile regression without hyperparameters to tune.
 
     It is linear or uses a kernel. The functions f_t are those of `PiSTOLClassifier` [1]_, with s_t
@@ -324,6 +321,10 @@ class PiSTOLRegressor(RegressorMixin, KernelLearner):
     _: KW_ONLY
     max_iter: int = 10
 
+    _learns_singles = True
+    _wants_intercept, new_model = wants_intercept, new_margin_model
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
+
     def _unfitted_space(self):
         return RealLine()
 
@@ -400,7 +401,7 @@ class PiSTOLRegressor(RegressorMixin, KernelLearner):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class AveragedKernelSGDClassifier(KernelClassifier):
+class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
     r"""Averaged gradient descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
     The update is ``f_{t+1} = f_t − η s_t k(x_t, ·)`` [1]_ [2]_, and predictions use an average of
@@ -452,6 +453,11 @@ class AveragedKernelSGDClassifier(KernelClassifier):
     eta: float = 0.3
     class_weight: dict | Literal["balanced"] | None = None
 
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _learns_singles, _unfitted_loss = True, unfitted_margin_loss
+    _wants_intercept, new_model = wants_intercept, new_margin_model
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
+
     def _parts(self, space):
         check_choice("loss", self.loss, ("logistic", "smooth_hinge", "hinge", "square"))
         return MarginLoss(space, self.loss), FixedStep(self.eta)
@@ -486,7 +492,7 @@ class AveragedKernelSGDClassifier(KernelClassifier):
 
 @inherit_parameters(PiSTOLClassifier)
 @parameters_with(KernelParameters)
-class KernelPerceptronClassifier(KernelClassifier):
+class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
     The update is ``f ← f + v k(x, ·)`` if ``v f(x) ≤ 0``, with v = ±1 [1]_. With K > 2 classes
@@ -536,6 +542,11 @@ class KernelPerceptronClassifier(KernelClassifier):
     average: bool | Literal["uniform", "polynomial"] = "uniform"
 
     loss = "perceptron"
+
+    space, decoder, _given_decoder = Signs(), "map", given_decoder
+    _learns_singles, _unfitted_loss = True, unfitted_margin_loss
+    _wants_intercept, new_model = wants_intercept, new_margin_model
+    _check_stream, score_factor_ = refuse_precomputed, score_factor
 
     def _parts(self, space):
         return MarginLoss(space, self.loss), FixedStep(1.0)

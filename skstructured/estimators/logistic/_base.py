@@ -16,11 +16,8 @@ from skstructured._base.validation import check_positive
 from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import BlockResult
-from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.weights import with_intercept
 from skstructured.decoders import MAP, Nearest, Sampled
-from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic._full_matrix import ROUNDS_PER_CHECK, RoundLimit
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Comparison
@@ -42,23 +39,15 @@ class LogisticParameters:
     random_state: Seed = None
 
 
-class LogisticLearner(DecodedPredictions, OnlineEstimator):
-    """Base of second-order logistic learners, which bring `_new_weights(K, width)`."""
+def logistic_parts(self, space):
+    """Return the logistic loss over a fitted space, in bits or nats, and no optimizer."""
+    unit = 1.0 if isinstance(self._given_decoder(), Sampled) else 1.0 / math.log(2.0)
+    return FenchelYoung(space, "shannon", scale=unit), None
 
-    loss, _given_decoder = "fenchel_young", given_decoder
 
-    def _parts(self, space):
-        """The logistic loss over a fitted space, in bits or nats, and no optimizer."""
-        unit = 1.0 if isinstance(self._given_decoder(), Sampled) else 1.0 / math.log(2.0)
-        return FenchelYoung(space, "shannon", scale=unit), None
-
-    def _take_decoder(self):
-        """Check that the decoder supports the loss."""
-        self._given_decoder().check_space(self.loss_)
-
-    def new_model(self):
-        """Return a `SecondOrderModel` that has learned nothing; see `OnlineEstimator`."""
-        return SecondOrderModel(self)
+def take_decoder(self):
+    """Check that the decoder supports the loss."""
+    self._given_decoder().check_space(self.loss_)
 
 
 def check_certified(learner, theorem, delta):
@@ -167,3 +156,8 @@ class SecondOrderModel(Model):
                 stacklevel=5,
             )
         return []
+
+
+def new_second_order_model(self):
+    """Return a `SecondOrderModel` that has learned nothing; see `OnlineEstimator`."""
+    return SecondOrderModel(self)

@@ -11,6 +11,9 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST_ROW
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
@@ -147,7 +150,7 @@ def choose_structure(learner, K, width):
 
 
 @parameters_with(_base.LogisticParameters)
-class FolkloreClassifier(_base.LogisticLearner):
+class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     r"""Online logistic regression whose regret grows like log T, without a factor e^B.
 
     Use it for streams with up to a few hundred weights per class if every row counts. After one
@@ -302,6 +305,10 @@ class FolkloreClassifier(_base.LogisticLearner):
 
     longest_row = property(longest_row_of)
 
+    loss, new_model = "fenchel_young", _base.new_second_order_model
+    _parts, _given_decoder = _base.logistic_parts, given_decoder
+    _take_decoder = _base.take_decoder
+
     def _new_weights(self, K, width):
         experts = matrices_of(self, choose_structure(self, K, width), K, width)
         return experts[0] if len(experts) == 1 else Mixture(experts)
@@ -358,7 +365,8 @@ def _largest_regret(learner, expert, constants):
 
 
 @inherit_parameters(FolkloreClassifier)
-class AioliClassifier(FolkloreClassifier):
+@parameters_with(_base.LogisticParameters)
+class AioliClassifier(DecodedPredictions, OnlineEstimator):
     """Binary online logistic regression: `FolkloreClassifier` for K = 2, with p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
@@ -402,13 +410,23 @@ class AioliClassifier(FolkloreClassifier):
     True
     """
 
+    radius: float | Sequence[float] = 1.5
+    feature_norm: float | None = None
+    alpha: float | None = None
+    structure: Literal["auto", "full", "classes"] | int = "auto"
+
+    loss, new_model = "fenchel_young", _base.new_second_order_model
+    _parts, _given_decoder = _base.logistic_parts, given_decoder
+    _take_decoder = _base.take_decoder
+    longest_row, certificate = property(longest_row_of), FolkloreClassifier.certificate
+
     def _new_weights(self, K, width):
         if K != 2:
             raise ValueError(
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
                 "use FolkloreClassifier."
             )
-        return super()._new_weights(K, width)
+        return FolkloreClassifier._new_weights(self, K, width)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,6 +13,9 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
@@ -150,7 +153,7 @@ class GaussianMatrix(FullMatrix):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class GaussianAggregatingForecaster(_base.LogisticLearner):
+class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
     r"""Predict the mean of softmax over a Gaussian of weights, as in Bayesian averaging.
 
     With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)`` [1]_. A row x then
@@ -208,6 +211,10 @@ class GaussianAggregatingForecaster(_base.LogisticLearner):
     radius: float = 1.0
     feature_norm: float | None = None
     alpha: float | None = None
+
+    loss, new_model = "fenchel_young", _base.new_second_order_model
+    _parts, _given_decoder = _base.logistic_parts, given_decoder
+    _take_decoder = _base.take_decoder
 
     def _new_weights(self, K, width):
         check_size("radius", self.radius)
@@ -298,7 +305,7 @@ class Particles(SecondOrderRounds):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class AggregatingForecaster(_base.LogisticLearner):
+class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
     r"""Predict the mean of softmax over a ball of weights, each weighted by its past predictions.
 
     It has the best known regret and is only feasible for very small problems: use it as a reference
@@ -365,6 +372,10 @@ class AggregatingForecaster(_base.LogisticLearner):
     n_particles: int = 500
     n_moves: int = 5
     max_weights: int = 60
+
+    loss, new_model = "fenchel_young", _base.new_second_order_model
+    _parts, _given_decoder = _base.logistic_parts, given_decoder
+    _take_decoder = _base.take_decoder
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

@@ -10,6 +10,9 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import clear, copy_into, inner
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
 from skstructured.estimators.logistic._full_matrix import (
     FullMatrix,
@@ -120,7 +123,7 @@ class NewtonMatrix(FullMatrix):
 
 @inherit_parameters(FolkloreClassifier)
 @parameters_with(_base.LogisticParameters)
-class OnlineNewtonClassifier(_base.LogisticLearner):
+class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
 
     Use it for comparisons [1]_. In theory its regret has a factor e^B, which no learner that
@@ -188,6 +191,10 @@ class OnlineNewtonClassifier(_base.LogisticLearner):
     radius: float = 1.0
     feature_norm: float | None = None
     exp_concavity: float | Literal["theory"] = 0.1
+
+    loss, new_model = "fenchel_young", _base.new_second_order_model
+    _parts, _given_decoder = _base.logistic_parts, given_decoder
+    _take_decoder = _base.take_decoder
 
     def _new_weights(self, K, width):
         B, gamma = check_size("radius", self.radius), self._gamma(K)

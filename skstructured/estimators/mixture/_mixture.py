@@ -31,7 +31,7 @@ from skstructured.extend._types import Features, Floats, Given, Outputs
 class Mixed(NamedTuple):
     """Fitted members, with the weights (n_members,) and intercept (dim,) that mix their scores.
 
-    `rows` standardize new ones, unless estimators check them.
+    `rows` transforms new rows; without a scale the estimators check them.
     """
 
     members: list[Member]
@@ -69,15 +69,15 @@ class Mixture(BaseEstimator):
     #: Kernels of ridge regressions, and how many share `n_landmarks`.
     _kernels, _shared_by = ("rbf", "laplacian", "arc-cosine"), 1
 
-    #: As members do, which is why they take missing values; cells are in range before.
+    #: Rows are standardized, so they may have missing values; cells are put in range first.
     standardize = True
 
     @property
     def feature_ranges_(self) -> FeatureRanges:
         """`FeatureRanges`: center, scale, edges and heavy features; not of estimators given."""
-        rows = self._mixed.rows
-        if rows.columns is None:
-            raise AttributeError("feature_ranges_ is not set by estimators that are given.")
+        rows = self._mixed.rows if hasattr(self, "_mixed") else None
+        if rows is None or rows.columns is None:
+            raise AttributeError("feature_ranges_ is set by fit with estimators='auto' alone.")
         return rows.columns.ranges(rows.scale.ranges)
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
@@ -229,8 +229,8 @@ class Mixture(BaseEstimator):
 
     def _given(self):
         members = self.estimators
-        pairs = isinstance(members, (list, tuple)) and len(members) > 0
-        if not pairs or not all(map(_is_named_estimator, members)):
+        is_list = isinstance(members, (list, tuple)) and len(members) > 0
+        if not is_list or not all(map(_is_named_estimator, members)):
             raise ValueError(
                 f'estimators must be "auto" or a list of (name, estimator) pairs, got {members!r}.'
             )
@@ -261,7 +261,7 @@ class Mixture(BaseEstimator):
         return members, honest, training
 
     def _least_losses(self, training, results):
-        """Held-out losses (m,) of the rows by the best of the members."""
+        """Held-out losses (m,) of the rows by the member whose mean is least."""
         judged = training.judged
         truths, weight = training.truths[judged], training.weight[judged]
         thetas = [theta for _, _, theta in results.values()]
@@ -269,7 +269,7 @@ class Mixture(BaseEstimator):
         return min(losses, key=lambda values: weight @ values)
 
     def _learned(self, name, member, training, packed):
-        """The name of a member; its honest scores, its score, and the scores that were judged."""
+        """Fit a member; its name, and its honest scores, score and judged scores, or None."""
         began, judged = perf_counter(), training.judged
         honest, score, theta = member.fit(training), np.nan, None
         if honest is not None and len(judged) > 0:
@@ -283,14 +283,14 @@ class Mixture(BaseEstimator):
         return name, None if honest is None else (honest, score, theta)
 
     def _least(self, honest, training, subset, max_iter=200):
-        """Weights and intercept by a subset of the judged rows."""
+        """Weights and intercept of the least loss on a subset of the judged rows."""
         indices, usual = training.judged[subset], self._usual_weight(len(honest))
         truths, mean = training.truths, np.average(training.truths, 0, training.weight)
         batch = truths[indices], training.effective_share * training.weight[indices], mean
         return mixing_weights(honest[:, subset], *batch, self.loss_, usual, max_iter)
 
     def _weights(self, honest, training, packed):
-        """Weights and intercept of the mixture; its score is of halves by those of the other."""
+        """Weights and intercept; each half of the judged rows is scored by those of the other."""
         honest, judged = np.array(honest), training.judged
         halves = np.unique(training.units[judged], return_inverse=True)[1] % 2
         theta = np.empty((len(judged), training.dim))
