@@ -223,7 +223,7 @@ class Model(State, ABC):
 
     @abstractmethod
     def _kernels(self) -> tuple[Kernel, ...]:
-        """Move and score (None for rounds of many rows), the loss, and prepare and gather of these."""
+        """Move and score (None for rounds of many rows), the loss; prepare and gather of those."""
 
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""

@@ -2,6 +2,8 @@
 
 import ast
 import functools
+import importlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -93,6 +95,17 @@ def test_modules_and_functions_are_short():
     assert [(path, name) for path, name in long if name not in HOT_LOOPS] == []
     lengths = {path: (PACKAGE / path).read_text("utf-8").count("\n") for path in trees()}
     assert [path for path, length in lengths.items() if length > 600] == []
+
+
+def test_classes_have_few_bases():
+    """A method is found in at most four classes of the package."""
+    for path in trees():
+        name = ".".join(["skstructured", *path.with_suffix("").parts]).removesuffix(".__init__")
+        if path.stem in ("__main__", "torch"):
+            continue
+        for kind in filter(inspect.isclass, vars(importlib.import_module(name)).values()):
+            own = [base for base in kind.__mro__ if base.__module__.startswith("skstructured")]
+            assert len(own) <= 4, kind
 
 
 def test_modules_import_without_a_circle():

@@ -56,14 +56,26 @@ def long_sentences(text):
     return [s.strip() for s in re.split(ends, text) if len(re.findall(r"[A-Za-zÀ-ÿ']+", s)) > 35]
 
 
+def strings_in(node):
+    texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+    return " ".join(t for t in texts if isinstance(t, str) and not FORMAT.fullmatch(t))
+
+
+def is_message(node):
+    """Whether a statement raises or warns."""
+    return isinstance(node, ast.Raise) or "warn" in getattr(getattr(node, "func", 0), "attr", "")
+
+
 def strings(tree):
-    """Docstrings, and messages of errors and warnings."""
+    """Docstrings, messages of errors and warnings, and what their functions build them from."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             yield ast.get_docstring(node) or ""
-        if isinstance(node, ast.Raise) or "warn" in getattr(getattr(node, "func", 0), "attr", ""):
-            texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
-            yield " ".join(t for t in texts if isinstance(t, str) and not FORMAT.fullmatch(t))
+        if is_message(node):
+            yield strings_in(node)
+        if isinstance(node, ast.FunctionDef) and any(map(is_message, ast.walk(node))):
+            assigned = (n for n in ast.walk(node) if isinstance(n, (ast.Assign, ast.AugAssign)))
+            yield from map(strings_in, assigned)
 
 
 @pytest.mark.parametrize("folder", ["", "docs", "skstructured"])
