@@ -315,7 +315,7 @@ print(f.is_warm)
 
     @pytest.mark.parametrize(
         "rule",
-        ["on disk", "SKSTRUCTURED_COMPILE", pytest.param("warm_up", marks=pytest.mark.exhaustive)],
+        ["on disk", "SKSTRUCTURED_COMPILE", pytest.param("warm_up", marks=pytest.mark.slow)],
     )
     def test_are_compiled_at_once(self, rule, tmp_path):
         warming = "sk.warm_up('MulticlassPerceptron')" if rule == "warm_up" else ""

@@ -448,7 +448,13 @@ def test_batches_learn_the_completed_rows(name, dtype, rng):
     np.testing.assert_array_equal(model.decision_function(new), plain.decision_function(done))
 
 
-@pytest.mark.parametrize("name", SEQUENTIAL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "network" else ())
+        for name in SEQUENTIAL
+    ],
+)
 def test_label_sequences_are_completed_by_positions(name, rng):
     lengths = rng.randint(1, 6, size=15)
     X = [rng.randn(m, 3) + 2.0 for m in lengths]

@@ -418,8 +418,7 @@ class TestTheTest:
             test.update(np.array([loss]))
         assert np.min(test._levels) < 0.5
 
-    @pytest.mark.exhaustive
-    @slow_if_interpreted
+    @pytest.mark.slow
     def test_levels_are_exceeded_as_rarely_as_their_evidence_says(self):
         """Over all λ together, evidence e is against the true risk with probability l exp(−e)."""
         rng, n = np.random.RandomState(6), 3000
@@ -436,7 +435,7 @@ class TestTheTest:
 
     @slow_if_interpreted
     @pytest.mark.exhaustive
-    @pytest.mark.parametrize("delta", [0.05, 0.5])
+    @pytest.mark.parametrize("delta", [0.05, pytest.param(0.5, marks=pytest.mark.slow)])
     def test_risks_that_do_not_rise_raise_no_more_alarms_than_delta(self, delta):
         n, T = 400, 2000
         rng = np.random.RandomState(5)
