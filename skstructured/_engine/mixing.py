@@ -13,15 +13,18 @@ import numpy as np
 
 from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.simd import LOWEST_EXPONENT, exp_of
 
 
+@plain_integers
 class MixtureKind(IntEnum):
     """Probabilities of classes are mixed, or of each label by itself, or scores; or one expert."""
 
     CLASSES, LABELS, SCORES, ALONE = range(4)
 
 
+@plain_integers
 class MixtureTotal(IntEnum):
     """Entries of the vector of totals; the last four if some experts read only a few features."""
 

@@ -7,10 +7,12 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.rows import SHORTEST_ROW
 from skstructured._engine.state import clear, copy_into
 
 
+@plain_integers
 class Statistic(IntEnum):
     """Rows of the statistics of every feature; behind them are the first rows of robust ones."""
 
@@ -22,6 +24,7 @@ class Statistic(IntEnum):
     MISSED, MISSED_SINCE, LOW, HIGH, LIMIT, KEPT = range(5, 11)
 
 
+@plain_integers
 class RowCount(IntEnum):
     """Counts of rows."""
 

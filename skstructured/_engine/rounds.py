@@ -381,7 +381,7 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
     vectors_copy, s, v = np.empty_like(vectors), np.empty(n_experts), np.empty(shares.shape[2])
     for e in range(n_experts):  # optimizers may note what they see in them
         copy_into(vectors_copy[e], vectors[e])
-    mixed_as = min(kind, MixtureKind.SCORES.value)  # averages of one expert are scored here too
+    mixed_as = min(kind, MixtureKind.SCORES)  # averages of one expert are scored here too
     mixing_state = (shares, rates, totals, sums, mixed_as, bound_indices, numbers, slot)
     held = (learned[0], learned[1], summed, vectors_copy, *mixing_state)
     score_experts(held, scales, raws, np.zeros(2), 0.0, dim, dim, theta.reshape(-1), s)

@@ -11,6 +11,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, Kernel, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.mixing import THINNING, MixtureKind, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_copy, aligned_zeros
 
@@ -55,6 +56,7 @@ def _in_another_thread(calls: Any) -> list[Any]:
     return results[0]  # type: ignore[no-any-return]
 
 
+@plain_integers
 class LoopState(IntEnum):
     """Entries of every optimizer's vector that belong to the loop."""
 
@@ -76,6 +78,7 @@ RENEWAL_ROUNDS = 1 << 16
 SMALLEST_SCALE = 2.0**-10
 
 
+@plain_integers
 class LoopOption(IntEnum):
     """Positions in the options of a loop; those behind are read by `prepare` and `gather`."""
 
@@ -85,6 +88,7 @@ class LoopOption(IntEnum):
     DIM, INNER, FRESH, EXTRA, ROOM = range(5)
 
 
+@plain_integers
 class RoundSummary(IntEnum):
     """Positions in the numbers that a model keeps about its rounds."""
 

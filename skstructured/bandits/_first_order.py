@@ -12,6 +12,7 @@ from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import NO_FLOATS, Kernels, single_row_rounds
 from skstructured._engine.state import OWN, LinearState, LoopOption, at_once, clear, new_state
@@ -32,6 +33,7 @@ from skstructured.losses.gap import (
 )
 
 
+@plain_integers
 class BanditState(IntEnum):
     """The state vector, after the loop's own entries; the gradient kernels read it too."""
 
@@ -39,6 +41,7 @@ class BanditState(IntEnum):
     RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
 
+@plain_integers
 class Draw(IntEnum):
     """A round's row of scratch: a uniform number, and the action drawn with it."""
 
@@ -88,9 +91,9 @@ def bandit_scale(state, x_sq, weight):
     rounds = horizon if horizon > 0.0 else state[BanditState.ROUND]
     if kind == BANDITRON:
         rho = min(0.5, (k / rounds) ** (1.0 / 3.0))
-    elif int(kind) == GapKind.LOGISTIC:
+    elif kind == GapKind.LOGISTIC:
         rho, factor = k * reach / math.sqrt(rounds * math.log(2.0)), 0.5 * math.log(2.0)
-    elif int(kind) == GapKind.HINGE:
+    elif kind == GapKind.HINGE:
         factor = 1.0 - 1.0 / k
         rho = reach * math.sqrt(k**3 / (2.0 * factor * (k - 1.0) * rounds))
     else:

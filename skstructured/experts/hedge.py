@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_integer, writable
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 
 
+@plain_integers
 class HedgeSum(IntEnum):
     """Positions in the vector of sums: Δ, Σ<p̂,ℓ>, Σv, and the widest range of losses."""
 

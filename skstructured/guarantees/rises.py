@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 
 #: Largest λ_t.
 LARGEST_LOSS_WEIGHT = 0.75
@@ -21,7 +22,7 @@ STAKE_SHARES = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
 
 
 #: What is kept of losses: the first three by a test of rises, all by a running bound.
-LossSums = IntEnum("LossSums", "COUNT LOSS SQUARES WEIGHT RAISED PAID", start=0)
+LossSums = plain_integers(IntEnum("LossSums", "COUNT LOSS SQUARES WEIGHT RAISED PAID", start=0))
 
 
 @kernel(steps=lambda losses, bets, stakes, levels, *_: 3.0 * len(losses) * len(levels))

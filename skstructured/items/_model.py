@@ -8,6 +8,7 @@ import numpy as np
 
 from skstructured._base.ragged import Ragged
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.rows import Rows
 from skstructured._engine.saved import renamed
 from skstructured._engine.standardize import Counted
@@ -27,7 +28,7 @@ MAX_COMPARED_ITEMS = 64
 
 #: Places in the options of the loop: whether there is an intercept, and whether rows may be
 #: centered in each round, because a number added to all scores changes nothing.
-ItemOption = IntEnum("ItemOption", "INTERCEPT CENTERED", start=len(LoopOption))
+ItemOption = plain_integers(IntEnum("ItemOption", "INTERCEPT CENTERED", start=len(LoopOption)))
 
 
 @kernel

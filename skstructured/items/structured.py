@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.saved import renamed
 from skstructured._learners.lock import snapshot
 from skstructured.estimators._auto import draw_seeds
@@ -23,7 +24,7 @@ from skstructured.items.metrics import ndcg
 from skstructured.items.ranker import ListwiseRanker
 
 #: Columns of the packed outputs of items; the share is that of the gains of a query.
-PackedGrade = IntEnum("PackedGrade", "GRADE SHARE QUERY", start=0)
+PackedGrade = plain_integers(IntEnum("PackedGrade", "GRADE SHARE QUERY", start=0))
 
 
 class Grades:

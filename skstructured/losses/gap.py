@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import clear
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
@@ -16,7 +17,7 @@ from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
 #: Codes that kernels know the surrogates by; they get them as floats.
-GapKind = IntEnum("GapKind", "LOGISTIC HINGE SMOOTH_HINGE", start=0)
+GapKind = plain_integers(IntEnum("GapKind", "LOGISTIC HINGE SMOOTH_HINGE", start=0))
 
 
 @kernel
@@ -216,7 +217,7 @@ class GapSurrogate(Surrogate):
         if self.kind not in names:
             valid = ", ".join(map(repr, names))
             raise ValueError(f"loss={self.kind!r} is not known; valid losses are {valid}.")
-        return float(GapKind[self.kind.upper()])
+        return float(getattr(GapKind, self.kind.upper()))
 
     @property
     def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind

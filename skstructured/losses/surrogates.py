@@ -9,19 +9,24 @@ from scipy.special import expit, log_expit, log_softmax
 
 from skstructured._base.validation import check_choice, check_real
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
 #: Codes that kernels know the losses of margins and of residuals by.
-MarginKind = IntEnum("MarginKind", "SMOOTH_HINGE HINGE LOGISTIC PERCEPTRON SQUARE", start=0)
-ResidualKind = IntEnum("ResidualKind", "ABSOLUTE EPSILON_INSENSITIVE HUBER QUANTILE", start=0)
+MarginKind = plain_integers(
+    IntEnum("MarginKind", "SMOOTH_HINGE HINGE LOGISTIC PERCEPTRON SQUARE", start=0)
+)
+ResidualKind = plain_integers(
+    IntEnum("ResidualKind", "ABSOLUTE EPSILON_INSENSITIVE HUBER QUANTILE", start=0)
+)
 
 
 def kind_names(kinds):
     """Names of the members of an enum as users give them."""
-    return tuple(kind.name.lower() for kind in kinds)
+    return tuple(name.lower() for name in kinds._fields)
 
 
 @kernel
@@ -96,7 +101,7 @@ class MarginLoss(Surrogate):
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
         check_choice("loss", self.kind, kind_names(MarginKind))
-        code = float(MarginKind[self.kind.upper()])
+        code = float(getattr(MarginKind, self.kind.upper()))
         return np.array([code, self._of_indicators]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
@@ -229,7 +234,7 @@ class ResidualLoss(Surrogate):
         epsilon = default if self.epsilon is None else self.epsilon
         allowed = "be a number at least 0, or None"
         epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)
-        code = float(ResidualKind[self.kind.upper()])
+        code = float(getattr(ResidualKind, self.kind.upper()))
         return np.array([code, epsilon, self._quantile()]), np.zeros(0)
 
     def value_and_gradient(self, theta, V):

@@ -7,6 +7,7 @@ from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
@@ -16,6 +17,7 @@ from skstructured.guarantees.risk import read_delta
 from skstructured.losses.gap import GapSurrogate
 
 
+@plain_integers
 class DescentState(IntEnum):
     """The state vector, after the loop's own entries."""
 
@@ -208,6 +210,7 @@ class GradientDescent(OnlineOptimizer):
         return float(self.feature_norm) ** 2
 
 
+@plain_integers
 class FixedStepState(IntEnum):
     """The state vector of a fixed step, after the loop's own entries."""
 

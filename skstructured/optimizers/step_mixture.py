@@ -10,6 +10,7 @@ import numpy as np
 from skstructured._base.component import parameters, resolve
 from skstructured._base.validation import check_bool, check_positive, check_real
 from skstructured._engine.compiled import are_kernels, is_kernel, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
@@ -21,12 +22,14 @@ from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
 
+@plain_integers
 class RelativeState(IntEnum):
     """The state vector of `RelativeStep`, after the loop's own entries."""
 
     ETA, MEAN_SQ, SEEN = range(OWN, OWN + 3)
 
 
+@plain_integers
 class RootState(IntEnum):
     """The state vector of `RootStep`, after the loop's own entries."""
 

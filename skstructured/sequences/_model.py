@@ -9,6 +9,7 @@ from skstructured._chains.best_paths import chain_score
 from skstructured._chains.marginals import chain_gap, scratch_size, subtract_labels
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.state import LoopOption, axpy, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
@@ -20,7 +21,9 @@ from skstructured.spaces.sequence import Chains, mean_per_sequence
 
 #: Places in the options of the loop: whether there is an intercept, whether means are projections,
 #: whether constants are sharp.
-SequenceOption = IntEnum("SequenceOption", "INTERCEPT PROJECTS SHARP", start=len(LoopOption))
+SequenceOption = plain_integers(
+    IntEnum("SequenceOption", "INTERCEPT PROJECTS SHARP", start=len(LoopOption))
+)
 
 
 @kernel(fastmath=FASTMATH)

@@ -27,7 +27,7 @@ from skstructured.metrics import expected_target_loss_scorer
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
-KINDS = {name: float(GapKind[name.upper()]) for name in kind_names(GapKind)}
+KINDS = {name: float(getattr(GapKind, name.upper())) for name in kind_names(GapKind)}
 X, CLASSES = load_iris(return_X_y=True)
 SETS = np.stack([X[:, 0] > 5.8, X[:, 2] > 4.0, CLASSES == 1], axis=1).astype(int)
 OUTPUTS = {"simplex": CLASSES, "hypercube": SETS, "ordinal": CLASSES}
@@ -87,7 +87,7 @@ def test_surrogates_with_a_gap_are_their_formula(kind, rng):
 @pytest.mark.parametrize("kind", kind_names(ResidualKind))
 def test_losses_of_residuals_are_their_formula(kind):
     epsilon, q, g = 0.3, 0.8, np.empty(1)
-    params = np.array([float(ResidualKind[kind.upper()]), epsilon, q])
+    params = np.array([float(getattr(ResidualKind, kind.upper())), epsilon, q])
     for y, theta in ((1.5, 1.5 + r) for r in (-2.0, -0.31, -0.29, -0.1, 0.0, 0.1, 0.29, 0.31, 2.0)):
         r, sign = theta - y, np.sign(theta - y)
         wanted = {

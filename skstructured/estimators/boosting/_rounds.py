@@ -9,11 +9,13 @@ from enum import IntEnum
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import copy_into
 from skstructured.experts.hedge import hedge_weights
 from skstructured.losses.gap import best_class
 
 
+@plain_integers
 class WeakState(IntEnum):
     """Numbers of a weak learner.
 

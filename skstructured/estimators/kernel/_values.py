@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from skstructured._base.component import Component, parameters
 from skstructured._base.validation import check_integer, check_positive, check_real, is_precomputed
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.quantiles import weighted_quantile
 from skstructured._engine.simd import acos_of, exp_of
 from skstructured._engine.state import clear
@@ -33,6 +34,7 @@ def arc_cosine(product, x_sq, z_sq):
     return size * (sine + (math.pi - angle if cosine > 0.0 else angle) * cosine) / math.pi
 
 
+@plain_integers
 class KernelKind(IntEnum):
     """Kernels that are computed here.
 
@@ -372,7 +374,7 @@ def width_of(gamma, kernel, p, Z=None, weight=None):
 
 def kernel_function(kernel, width, coef0, degree, intercept):
     """The `KernelFunction` of parameters as scikit-learn has them; ValueErrors name them."""
-    kinds = {kind.name.lower().replace("_", "-"): int(kind) for kind in KernelKind}
+    kinds = {name.lower().replace("_", "-"): kind for name, kind in KernelKind._asdict().items()}
     del kinds["multiscale"]  # "rbf" by its gamma
     if not (isinstance(kernel, str) and kernel in kinds):
         valid_names = ", ".join(map(repr, kinds))
@@ -381,7 +383,7 @@ def kernel_function(kernel, width, coef0, degree, intercept):
         )
     check_integer("degree", degree)
     gamma, multiscale = width
-    kind = int(KernelKind.MULTISCALE) if multiscale else kinds[kernel]
+    kind = KernelKind.MULTISCALE if multiscale else kinds[kernel]
     least, requirement = -math.inf, "be a number"
     if kernel == "arc-cosine":
         least, requirement = 0.0, "be at least 0 with kernel='arc-cosine'"

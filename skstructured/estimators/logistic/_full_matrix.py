@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from skstructured._base.validation import writable
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import State, at_once, clear, copy_into, inner
 
 #: Rounds between two checks of how far P is from the inverse of A.
@@ -28,6 +29,7 @@ MAX_WAITING_ROWS = 16
 LARGEST_GROWTH = 1e12
 
 
+@plain_integers
 class SecondOrderNumbers(IntEnum):
     """The `numbers` of second-order rounds; the last one is of `NewtonMatrix` alone."""
 

@@ -6,13 +6,16 @@ Newton steps are found by conjugate gradients, or in closed form if A is diagona
 from enum import IntEnum
 
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import copy_into
 from skstructured.spaces.simplex import softmax_into
 
 #: Rows of the work space: q, the step, and of its equations the residual, a direction and its image
 #: by I + HA; the products with A; and how many they are.
-LogitsWork = IntEnum(
-    "LogitsWork", "Q A_Q STEP RESIDUAL A_RESIDUAL DIRECTION A_DIRECTION IMAGE N_ROWS", start=0
+LogitsWork = plain_integers(
+    IntEnum(
+        "LogitsWork", "Q A_Q STEP RESIDUAL A_RESIDUAL DIRECTION A_DIRECTION IMAGE N_ROWS", start=0
+    )
 )
 
 

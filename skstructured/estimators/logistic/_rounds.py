@@ -63,7 +63,7 @@ def new_scratch(r, K, p):
     return Scratch(
         V, L, small[0], small[1], small[2], small[3], small[4], np.empty((K, K)),
         vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5],
-        np.empty(K, dtype=np.int64), np.empty((LogitsWork.N_ROWS.value, K)), np.empty(r),
+        np.empty(K, dtype=np.int64), np.empty((LogitsWork.N_ROWS, K)), np.empty(r),
         np.empty((MAX_WAITING_ROWS, r * p)),
     )  # fmt: skip
 
@@ -317,7 +317,7 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
     """
     P, G, numbers = learned
     K, p = G.shape
-    V, work = np.empty((K, p)), np.empty((LogitsWork.N_ROWS.value, K))
+    V, work = np.empty((K, p)), np.empty((LogitsWork.N_ROWS, K))
     q, scores, g, z, s = np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]

@@ -10,12 +10,14 @@ from numba import float64, types
 
 from skstructured._engine.addresses import MATRIX, VECTOR, function_at
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import axpy, copy_into, inner
 from skstructured.estimators.margin._atoms import solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
 
+@plain_integers
 class BlockKind(IntEnum):
     """Blocks of the max-min network, and those of linear losses."""
 
@@ -23,6 +25,7 @@ class BlockKind(IntEnum):
     LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
 
 
+@plain_integers
 class StepRule(IntEnum):
     """How far a block moves: by 2n/(t + 2n), by line search, or all the way to its best."""
 

@@ -9,6 +9,7 @@ from scipy.special import softmax
 from skstructured._chains.batch import marginals, viterbi
 from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
+from skstructured._engine.enums import plain_integers
 from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._closed_forms import StepRule, chord_step
 from skstructured.losses.oracles import find_oracle
@@ -16,6 +17,7 @@ from skstructured.regularizers import SquaredNorm
 from skstructured.spaces import Hypercube
 
 
+@plain_integers
 class MirrorMap(IntEnum):
     """∇Ω: μ, ln μ, and ln μ − ln(1 − μ)."""
 

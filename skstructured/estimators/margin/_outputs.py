@@ -274,7 +274,7 @@ class ClassOutputs(RowOutputs):
         is_zero_one = (first * np.minimum(steps, 1.0) == self.A).all()
         is_ordinal = (first * steps == self.A).all()
         kind = BlockKind.ORDINAL if is_ordinal else BlockKind.GAME
-        self.max_min = int(BlockKind.ZERO_ONE if is_zero_one else kind)
+        self.max_min = BlockKind.ZERO_ONE if is_zero_one else kind
 
     def unit(self, packed, share):
         """The least cost there is."""

@@ -15,7 +15,7 @@ NAMES = ("rbf", "multiscale", "linear", "poly", "sigmoid", "laplacian", "cosine"
 
 
 def function_of(name, p, constant=0.0):
-    kind = KernelKind[name.upper().replace("-", "_")]
+    kind = getattr(KernelKind, name.upper().replace("-", "_"))
     return KernelFunction(kind, np.array([0.7 / p, 0.5, 2.0, constant]))
 
 
