@@ -245,6 +245,15 @@ class LinearState(State):
         return {name: value for name, value in vars(self).items() if name != "placed"}
 
     @property
+    def noted(self) -> tuple[float, float]:
+        """`heaviest` and `between`, which are noted before rounds are learned."""
+        return self.heaviest, self.between
+
+    @noted.setter
+    def noted(self, numbers: tuple[float, float]) -> None:
+        self.heaviest, self.between = numbers
+
+    @property
     def vector(self) -> Floats:
         """The vector of the first expert, which counts the rounds as all do."""
         return self.vectors[0]

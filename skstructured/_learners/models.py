@@ -274,13 +274,12 @@ class Model(State, ABC):
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
-        V, state = self.truths(batch.packed[block]), self.state
-        earlier = state.heaviest, state.between
+        V, earlier = self.truths(batch.packed[block]), self.state.noted
         self._note(V, weight)  # before they are learned: a signal may come in between
         theta = np.empty((len(block) * (record > Record.NOTHING), self.space.dim_))
         stopped = self._learn(batch.rows, block, V, weight, theta, record)
         if stopped >= 0:
-            state.heaviest, state.between = earlier
+            self.state.noted = earlier
             self._note(V[:stopped], weight[:stopped])
         return BlockResult(stopped, theta, V)
 
@@ -369,14 +368,13 @@ class LinearModel(Model):
         0 if it stops the model, `ROW_REFUSED` if its norm is not in range, else −1. In one call of
         a kernel if nothing else has to be done.
         """
-        state = self.state
-        if weight.item() <= state.heaviest and not self.space.has_ties:
+        if weight.item() <= self.state.heaviest and not self.space.has_ties:
             return self._learn_single(X, norms, V, weight)
-        earlier = state.heaviest, state.between
+        earlier = self.state.noted
         self._note(V, weight)
         stopped = self._learn_single(X, norms, V, weight)
         if stopped != -1:
-            state.heaviest, state.between = earlier
+            self.state.noted = earlier
         return stopped
 
     def _learn_single(self, X, norms, V, weight):

@@ -202,7 +202,8 @@ class RoundModel(LinearModel):
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """See `Model`; scores are those that were played."""
         truth, kind, scale = batch.packed[block], self.rounds, self.scale
-        self.state.heaviest = max(self.state.heaviest, float(weight.max(initial=0.0)))
+        earlier = self.state.heaviest
+        self.state.heaviest = max(earlier, float(weight.max(initial=0.0)))
         self.state.store_for(True)
         rows, places = kind.rows(batch, block)
         counted = kind.counted(scale, rows, places, weight, truth.offsets)
@@ -217,6 +218,7 @@ class RoundModel(LinearModel):
             lambda state: [kernels.call_of(counted.rows, rounds, state, *arguments), counted.commit]
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
+            self.state.heaviest = max(earlier, float(weight[:stopped].max(initial=0.0)))
             at_once(counted.undo)
             learned_places, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
             at_once(kind.counted(scale, rows, learned_places, weight[:stopped], offsets).commit)

@@ -317,3 +317,15 @@ def test_rows_that_are_refused_or_learned_otherwise_count_once_in_bounds(rng):
     with pytest.raises(ValueError, match="infinity"):
         model.partial_fit(np.full((1, 3), np.inf), Y[:1], sample_weight=[50.0])
     assert model.certificate().constants == constants[0]
+
+
+def test_a_block_that_stops_counts_the_rows_before_it_in_bounds(rng, monkeypatch):
+    X, Y = rng.randn(40, 3), np.tile([1.0, 2.5, 2.5], (40, 1))
+    weight = np.linspace(0.5, 3.0, 40)
+    few, model = (sk.OnlineStructuredPredictor("ranking", optimizer="ogd") for _ in range(2))
+    few.partial_fit(X[:20], Y[:20], sample_weight=weight[:20])
+    model.partial_fit(X[:10], Y[:10], sample_weight=weight[:10])
+    monkeypatch.setattr(LinearModel, "_learn", lambda *arguments: 10)
+    with pytest.raises(ValueError, match="scores"):
+        model.partial_fit(X[10:], Y[10:], sample_weight=weight[10:])
+    assert model._model.state.noted == pytest.approx(few._model.state.noted)
