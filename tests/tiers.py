@@ -7,7 +7,7 @@ import numpy as np
 
 from skstructured._engine import compiled
 from skstructured._engine.addresses import address
-from skstructured._engine.compiled import Kernel, in_python, is_kernel
+from skstructured._engine.compiled import Kernel, in_python, interpreted, is_kernel
 from skstructured._engine.rounds import Kernels
 
 #: By how much both forms of a kernel may differ: compiled sums are in another order.
@@ -80,27 +80,24 @@ class BothForms:
         monkeypatch.setattr(Kernels, "form_of", form_of)
 
     def form(self, kernel):
-        if compiled.threading.get_ident() in compiled.Kernel.interpreting_threads:
-            return kernel.py_func
         return lambda *args: self.compare(kernel, args, args)
 
     def call_with(self, kernel, function, *args):
-        if compiled.threading.get_ident() in compiled.Kernel.interpreting_threads:
-            return kernel.py_func(function, *args)
         if not is_kernel(function):
             return in_python(kernel)(function, *args)
         code = address(function, kernel.function_type)
-        return self.compare(kernel, (code, *args), (function, *args))
+        return self.compare(kernel, (code, *args), (interpreted(function), *args))
 
     def loop(self, kernels, loop):
         if kernels.in_python:
             return in_python(loop), kernels.functions
-        functions = dict(zip(map(id, kernels.addresses), kernels.functions, strict=True))
+        interpreted_functions = kernels.interpreted_functions
+        functions = dict(zip(map(id, kernels.addresses), interpreted_functions, strict=True))
 
         def call(*args):
             others = [functions.get(id(x), x) for x in args]
             if type(others[0]) is int:  # the loop of `ahead`
-                others[0] = kernels.loop
+                others[0] = interpreted(kernels.loop)
             return self.compare(loop, args, others)
 
         return call, kernels.addresses

@@ -51,7 +51,13 @@ def row_sum(A, row):
     return total
 
 
-@kernel(fastmath={"contract"})
+def _exp_array(values):
+    low = (values < -230.0) & (values > -np.inf)
+    np.exp(values, out=values)
+    return not low.any()
+
+
+@kernel(fastmath={"contract"}, python=_exp_array)
 def _exp_all(values):
     """values = exp(values), at most 0, in place; whether all that are not 0 reach 1e-100."""
     low = 0
@@ -92,7 +98,11 @@ def exp_rows(A, start, length, target):
     return total if _exp_all(target[:length].reshape(length * k)) else np.nan
 
 
-@kernel(fastmath=FASTMATH)
+def _row_times_array(x, row, E, y, to):
+    y[to] = x[row] @ E
+
+
+@kernel(fastmath=FASTMATH, python=_row_times_array)
 def row_times(x, row, E, y, to):
     """y[to] = E' x[at], four rows of E at a time."""
     k = E.shape[1]
@@ -109,7 +119,11 @@ def row_times(x, row, E, y, to):
             y[to, j] += a * E[i, j]
 
 
-@kernel(fastmath=FASTMATH)
+def _add_array_products(A, B, length, total):
+    total += A[:length].T @ B[1 : length + 1]
+
+
+@kernel(fastmath=FASTMATH, python=_add_array_products)
 def add_step_products(A, B, length, total):
     """total += Σ_m A[m] B[m + 1]' over m < length, four m at a time."""
     k, fours = total.shape[0], length // 4 * 4

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ from skstructured._engine.addresses import address
 
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+
+#: Functions that only compiled functions call compiled.
+ALSO_INTERPRETED: set[FunctionType] = set()
 
 #: Interpreted steps, of about a microsecond, that compiling a function is worth.
 COMPILING_WORTH = 2e6
@@ -57,8 +60,6 @@ class Kernel:
     interpreted. See `kernel` for the other parameters.
     """
 
-    #: Threads that interpret a kernel at the moment, and so all kernels that it calls.
-    interpreting_threads: set[int] = set()
     #: Whether all kernels are compiled when they are first called.
     at_once = threading.Event()
 
@@ -72,8 +73,9 @@ class Kernel:
         python: Callable[..., Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, dispatcher.py_func)
-        self.dispatcher, self.py_func = dispatcher, python or dispatcher.py_func
-        self.targetoptions = dispatcher.targetoptions  # by which numba inlines it
+        self.dispatcher, self.python = dispatcher, python or dispatcher.py_func
+        # By which numba inlines it.
+        self.py_func, self.targetoptions = dispatcher.py_func, dispatcher.targetoptions
         self.signature, self.function_type = signature, function_type
         self.steps, self.worth = steps, worth
         self.is_warm, self.interpreted_steps = False, 0.0
@@ -93,8 +95,6 @@ class Kernel:
 
     def form_for(self, args: Any, times: float = 1.0) -> Any:
         """What is called for some arguments, whose steps take so many times as long as usually."""
-        if self.interpreting_threads and threading.get_ident() in self.interpreting_threads:
-            return self.py_func
         if self.is_warm or self.compiles(times * count_steps(self, args)):
             return self.dispatcher
         return self.interpret
@@ -106,17 +106,18 @@ class Kernel:
         form = self.form_for(args, count_steps(function))
         if form is self.dispatcher:
             return form(address(function, self.function_type), *args)
-        return form(function, *args)
+        return form(interpreted(function), *args)
+
+    @functools.cached_property
+    def interpreted(self) -> Any:
+        """The interpreted form, in which all kernels that it calls are interpreted."""
+        is_builtin = not isinstance(self.python, FunctionType)
+        return self.python if is_builtin else interpreted_copy(self.python)
 
     def interpret(self, *args: Any) -> Any:
         """Call the interpreted form, without numpy's warnings, which compiled ones do not have."""
-        thread = threading.get_ident()
-        self.interpreting_threads.add(thread)
-        try:
-            with np.errstate(all="ignore"):
-                return self.py_func(*args)
-        finally:
-            self.interpreting_threads.discard(thread)
+        with np.errstate(all="ignore"):
+            return self.interpreted(*args)
 
     def compiles(self, steps: float = 0.0) -> bool:
         """Whether it is compiled for a call of so many steps, and from then on."""
@@ -148,9 +149,6 @@ class Kernel:
         return _kept_codes(folder).get(name, 0.0) > os.stat(code.co_filename).st_mtime
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Kernel.interpreting_threads.clear)
-
 if os.environ.get("SKSTRUCTURED_COMPILE", "0") == "1":
     Kernel.at_once.set()
 
@@ -168,6 +166,25 @@ def count_steps(kernel: Any, args: Any = ()) -> float:
 def is_kernel(function: Any) -> bool:
     """Whether a function can be compiled, and is not plain Python."""
     return isinstance(function, (Kernel, CPUDispatcher))
+
+
+def interpreted(value: Any) -> Any:
+    """The interpreted form of a kernel or an `also_interpreted` function; else the value itself."""
+    if isinstance(value, Kernel):
+        return value.interpreted
+    is_function = isinstance(value, FunctionType) and value in ALSO_INTERPRETED
+    return interpreted_copy(value) if is_function else value
+
+
+def interpreted_copy(function: Any) -> Any:
+    """A copy of a function that calls the interpreted forms of all kernels that it names."""
+    names, cells = dict(function.__globals__), function.__closure__ or ()
+    for name in set(function.__code__.co_names) & names.keys():
+        if getattr(names[name], "py_func", None) is not function:  # it may call itself
+            names[name] = interpreted(names[name])
+    closure = tuple([CellType(interpreted(cell.cell_contents)) for cell in cells])
+    code, defaults = function.__code__, function.__defaults__
+    return FunctionType(code, names, function.__name__, defaults, closure)
 
 
 def are_kernels(functions: Iterable[Any]) -> bool:
@@ -362,4 +379,5 @@ def kernel_over(function: Any, **names: Any) -> Any:
 
 def also_interpreted(function: Any) -> Any:
     """Have compiled functions call a function compiled that is interpreted if Python calls it."""
+    ALSO_INTERPRETED.add(function)
     return register_jitable(nogil=True, error_model="numpy")(function)

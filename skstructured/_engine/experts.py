@@ -212,7 +212,13 @@ def pack(g, n_scores, dim, packed):
                 offset += 1
 
 
-@kernel(fastmath=FASTMATH)
+def _move_row(Theta, j, factors, G, t):
+    wide, rest = G.shape[1], Theta.shape[1] - G.shape[1]
+    Theta[j, :wide] += factors[:wide] * G[t]
+    Theta[j, wide:] += factors[wide : wide + rest] * G[t, :rest]
+
+
+@kernel(fastmath=FASTMATH, python=_move_row)
 def move_columns(Theta, j, factors, G, t):
     """Row j of Θ grows by row t of G, times the factors of weights, and of averages behind them."""
     wide = G.shape[1]

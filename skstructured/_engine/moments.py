@@ -2,6 +2,7 @@
 
 import math
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,15 @@ FIRST_ROWS = 32
 NARROW_LIMIT, WIDE_LIMIT, NARROW_MEAN_SQUARE = 2.0, 5.0, 0.7737
 
 
-@kernel(fastmath=FASTMATH)
+def _transform_array(x: Floats, statistics: Floats, z: Floats) -> Any:
+    mean, inverse = statistics[Statistic.MEAN], statistics[Statistic.INVERSE]
+    low, high = statistics[Statistic.LOW], statistics[Statistic.HIGH]
+    scaled = (np.minimum(np.maximum(x, low), high) - mean) * inverse
+    z[:] = np.where(np.abs(scaled) > SHORTEST_ROW, scaled, 0.0)
+    return scaled @ scaled
+
+
+@kernel(fastmath=FASTMATH, python=_transform_array)
 def transform(x, statistics, z):
     """z = (x − mean)/deviation of cells within the edges, or 0; ‖z‖², NaN if a cell is missing.
 
@@ -80,7 +89,14 @@ def changes(x, statistics):
     return count > 0.0
 
 
-@kernel
+def _gather_array(z: Floats, weight: float, statistics: Floats) -> None:
+    limit = statistics[Statistic.LIMIT]
+    d = np.minimum(np.maximum(z, -limit), limit)
+    statistics[Statistic.SUM] += weight * d
+    statistics[Statistic.SQUARES] += weight * d * d
+
+
+@kernel(python=_gather_array)
 def gather(z, weight, statistics):
     """Σ w z and Σ w z² grow by one row, whose cells count up to the limits of their columns."""
     total, squares = statistics[Statistic.SUM], statistics[Statistic.SQUARES]
@@ -92,7 +108,11 @@ def gather(z, weight, statistics):
         squares[j] += weight * d * d
 
 
-@kernel(fastmath=FASTMATH)
+def _square_of_array(z: Floats) -> Any:
+    return z @ z
+
+
+@kernel(fastmath=FASTMATH, python=_square_of_array)
 def square(z):
     """‖z‖²."""
     total = 0.0

@@ -20,7 +20,23 @@ from skstructured._engine.simd import add_row, prefetch
 LARGEST_KNOWN_DIM = 32
 
 
-@kernel(fastmath=FASTMATH)
+def _move_and_score_arrays(
+    data: Floats, indices: Array, indptr: Array, width: int, row: int, ahead: int,
+    Theta: Floats, state: Floats, move: Floats, u: float, weight: float, raw: Floats,
+) -> Any:  # fmt: skip
+    x = data[row * width : (row + 1) * width]
+    z = data[ahead * width : (ahead + 1) * width]
+    W, factors = Theta[: len(raw)], u * move[: len(raw)]
+    W[:, :width] += factors[:, None] * x
+    raw[:] = W[:, :width] @ z
+    if W.shape[1] == width:
+        return z @ z
+    W[:, width] += factors
+    raw += W[:, width]
+    return 1.0 + z @ z
+
+
+@kernel(fastmath=FASTMATH, steps=0.01, python=_move_and_score_arrays)
 def dense_move_and_score(
     data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
 ):
@@ -54,7 +70,15 @@ def with_feature_subset(totals: Floats, dim: int, experts: int, near: int, featu
     return np.append(totals, [experts * dim, (experts - near) * dim, features, 0.0])
 
 
-@kernel(fastmath=FASTMATH)
+def _move_arrays(
+    Theta: Floats, x: Floats, z: Floats, u: float, move: Floats, raw: Floats, start: int, stop: int
+) -> None:
+    W = Theta[start:stop, : len(x)]
+    W += (u * move[start:stop])[:, None] * x
+    raw[start:stop] = W @ z
+
+
+@kernel(fastmath=FASTMATH, python=_move_arrays)
 def move_pairs(Theta, x, z, u, move, raw, start, stop):
     """Θ ← Θ + u move xᵀ, then raw = Θz, for rows of Θ from `start` to `stop`, two at a time."""
     width = x.shape[0]
@@ -77,7 +101,7 @@ def move_pairs(Theta, x, z, u, move, raw, start, stop):
         raw[k] = total
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH, steps=0.01)
 def dense_move_and_score_pairs(
     data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
 ):
@@ -197,7 +221,14 @@ WAITING_ROWS = 48
 CACHE_LINE = 64
 
 
-@kernel(fastmath={"contract"})
+def _add_rows_of_array(data: Floats, width: int, rows: Array, terms: Floats, A: Floats) -> None:
+    factors = terms[: len(rows)].T
+    A[:, :width] += factors @ data.reshape(-1, width)[rows]
+    if A.shape[1] > width:
+        A[:, width] += factors.sum(axis=1)
+
+
+@kernel(fastmath={"contract"}, python=_add_rows_of_array)
 def add_dense_rows(data, width, rows, terms, A):
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
     dim, n = terms.shape[1], rows.shape[0]

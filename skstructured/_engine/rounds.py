@@ -33,6 +33,7 @@ from skstructured._engine.compiled import (
     are_kernels,
     count_steps,
     in_python,
+    interpreted,
     kernel,
 )
 from skstructured._engine.experts import (
@@ -299,13 +300,18 @@ class Kernels:
             np.array([address(f, FUNCTION_TYPES.step) for f in steps]),
         )
 
+    @functools.cached_property
+    def interpreted_functions(self) -> Any:
+        """`functions`, interpreted."""
+        return tuple([[interpreted(f) for f in functions] for functions in self.functions])
+
     def form_of(self, loop: Any, steps: float = 0.0) -> Any:
         """The form of a loop to call with so many steps, and the functions to hand it."""
         if self.in_python:
             return in_python(loop), self.functions
         if loop.compiles(steps):
             return loop.dispatcher, self.addresses
-        return loop.interpret, self.functions
+        return loop.interpret, self.interpreted_functions
 
     def _steps_of(self, loop: Any, rows: Rows, rounds: Any, state: LinearState) -> float:
         """Interpreted steps of rounds: products of weights, losses, and what each row takes."""
@@ -333,8 +339,12 @@ class Kernels:
     ) -> Call:
         """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
         form, functions = self.form_of(ahead, self._steps_of(ahead, rows, rounds, state))
-        loop = in_python(self.loop) if self.in_python else self.loop
-        loop = loop if functions is self.functions else address(self.loop, LOOP_TYPE)
+        if self.in_python:
+            loop = in_python(self.loop)
+        elif functions is self.interpreted_functions:
+            loop = interpreted(self.loop)
+        else:
+            loop = address(self.loop, LOOP_TYPE)
         return form, loop, rows.arrays, *played, rounds, state.learned, *arguments, *functions
 
 

@@ -147,7 +147,7 @@ _of_two(greater, "llvm.maxnum")
 LOWEST_EXPONENT = -700.0
 
 
-@kernel(inline=True)
+@kernel(inline=True, python=math.exp)
 def exp_of(e):
     """exp(e) for −700 ≤ e ≤ 700, to a few units in the last place.
 
@@ -172,7 +172,7 @@ def exp_of(e):
     return two_to(shifted) * (1.0 + r * p)
 
 
-@kernel(inline=True)
+@kernel(inline=True, python=math.acos)
 def acos_of(c):
     """acos(c) for 0 ≤ c ≤ 1, to a few units in the last place.
 

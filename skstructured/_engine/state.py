@@ -329,28 +329,44 @@ def move_towards(target, weights, n):
     return worst < 0
 
 
-@kernel
+def _copy_array(target: Array, source: Array) -> None:
+    target[:] = source[: len(target)]
+
+
+@kernel(python=_copy_array)
 def copy_into(target, source):
     """Set target to source: numba takes seconds to compile ``target[:] = source``."""
     for k in range(target.shape[0]):
         target[k] = source[k]
 
 
-@kernel
+def _clear_array(target: Array) -> None:
+    target[:] = 0.0
+
+
+@kernel(python=_clear_array)
 def clear(target):
     """Set target to 0, by a loop for the same reason."""
     for k in range(target.shape[0]):
         target[k] = 0.0
 
 
-@kernel(fastmath=FASTMATH)
+def _add_array(target: Array, factor: float, row: Array) -> None:
+    target += factor * row[: len(target)]
+
+
+@kernel(fastmath=FASTMATH, python=_add_array)
 def axpy(target, factor, row):
     """Add factor · row to target."""
     for k in range(target.shape[0]):
         target[k] += factor * row[k]
 
 
-@kernel(fastmath=FASTMATH)
+def _inner_arrays(x: Array, y: Array) -> Any:
+    return x @ y[: len(x)]
+
+
+@kernel(fastmath=FASTMATH, python=_inner_arrays)
 def inner(x, y):
     """<x, y> by a loop: BLAS takes longer to compile, and to call for short rows."""
     total = 0.0

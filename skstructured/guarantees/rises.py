@@ -25,7 +25,31 @@ STAKE_SHARES = np.array([1.0, 3.0, 6.0, 7.0, 4.0, 2.0]) / 23.0
 LossSums = plain_integers(IntEnum("LossSums", "COUNT LOSS SQUARES WEIGHT RAISED PAID", start=0))
 
 
-@kernel(steps=lambda losses, bets, stakes, levels, *_: 3.0 * len(losses) * len(levels))
+def _bet_arrays(loss, bets, stakes, levels, starts, gates, gains, worth):
+    bets += STAKE_SHARES[:, None] * starts
+    bets *= 1.0 + stakes * (loss / levels - 1.0)
+    return (gates * bets.sum(axis=0)).reshape(-1, N_RISE_LEVELS).min(axis=1).sum()
+
+
+@kernel(python=_bet_arrays)
+def bet_on(loss, bets, stakes, levels, starts, gates, gains, worth):
+    """Bet on a loss against all levels; the support for a rise by all bases."""
+    support = 0.0
+    gains[:], worth[:] = loss / levels - 1.0, 0.0
+    for j in range(len(STAKE_SHARES)):
+        for k in range(len(levels)):
+            bet = bets[j, k] + STAKE_SHARES[j] * starts[k]
+            bets[j, k] = bet * (1.0 + stakes[j, k] * gains[k])
+            worth[k] += bets[j, k]
+    for first in range(0, len(levels), N_RISE_LEVELS):
+        least = math.inf
+        for k in range(first, first + N_RISE_LEVELS):
+            least = min(least, gates[k] * worth[k])
+        support += least
+    return support
+
+
+@kernel(steps=lambda losses, *_: 30.0 * len(losses))
 def seek_rise(losses, bets, stakes, levels, starts, gates, sums):
     """Bet on each loss against all levels, then add it to `sums`, until a rise is found.
 
@@ -33,18 +57,7 @@ def seek_rise(losses, bets, stakes, levels, starts, gates, sums):
     """
     gains, worth = np.empty(len(levels)), np.empty(len(levels))
     for i in range(len(losses)):
-        gains[:], worth[:] = losses[i] / levels - 1.0, 0.0
-        for j in range(len(STAKE_SHARES)):
-            for k in range(len(levels)):
-                bet = bets[j, k] + STAKE_SHARES[j] * starts[k]
-                bets[j, k] = bet * (1.0 + stakes[j, k] * gains[k])
-                worth[k] += bets[j, k]
-        support = 0.0
-        for first in range(0, len(levels), N_RISE_LEVELS):
-            least = math.inf
-            for k in range(first, first + N_RISE_LEVELS):
-                least = min(least, gates[k] * worth[k])
-            support += least
+        support = bet_on(losses[i], bets, stakes, levels, starts, gates, gains, worth)
         guess = (0.5 + sums[LossSums.LOSS]) / (sums[LossSums.COUNT] + 1.0)
         sums[LossSums.COUNT] += 1.0
         sums[LossSums.LOSS] += losses[i]

@@ -43,7 +43,13 @@ def add_four(target, i, factors, source, j):
         )
 
 
-@kernel
+def _add_product(data, start, stride, n, source, target, i):
+    factors = data[start : start + n * stride : stride]
+    target[i] += factors @ source[:n, : target.shape[1]]
+    return bool(factors.any())
+
+
+@kernel(python=_add_product)
 def add_weighted_rows(data, start, stride, n, source, target, i):
     """Row i of target grows by the rows of source, n of them, times data from start in strides.
 

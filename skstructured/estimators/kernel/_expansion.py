@@ -305,7 +305,15 @@ class Expansion(State):
         return np.concatenate([closed, self.opened.index[self._used()]])
 
 
-@kernel(fastmath=FASTMATH, steps=0.05)
+def _block_arrays(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw):
+    dim, x = len(raw), data[ahead * width : (ahead + 1) * width]
+    Theta[dim + row] += u * move[: Theta.shape[1]]
+    raw[:] = x[:dim] * Theta.diagonal()[:dim]
+    raw += x[dim : dim + ahead] @ Theta[dim : dim + ahead, :dim]
+    return x[dim + ahead]
+
+
+@kernel(fastmath=FASTMATH, steps=0.01, python=_block_arrays)
 def block_move_and_score(
     data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
 ):

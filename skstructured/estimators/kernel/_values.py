@@ -45,7 +45,11 @@ class KernelKind(IntEnum):
     LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE, ARC_COSINE = range(8)
 
 
-@kernel(fastmath=FASTMATH)
+def _products_or_squares_of_arrays(squares, block, z, out):
+    out[:] = ((block - z[:, None]) ** 2).sum(axis=0) if squares else z @ block
+
+
+@kernel(fastmath=FASTMATH, python=_products_or_squares_of_arrays)
 def _products_or_squares(squares, block, z, out):
     """Out = <x_i, z> of every row x_i of a block, or with `squares` ‖x_i − z‖².
 
@@ -69,7 +73,11 @@ def _products_or_squares(squares, block, z, out):
             out[i] += d * d if squares else block[a, i] * z[a]
 
 
-@kernel(fastmath=FASTMATH)
+def _distances_of_arrays(block, z, out):
+    out[:] = np.abs(block - z[:, None]).sum(axis=0)
+
+
+@kernel(fastmath=FASTMATH, python=_distances_of_arrays)
 def _distances(block, z, out):
     """Out = Σ_a |x_ia − z_a| of every row of the block."""
     clear(out)
@@ -78,7 +86,26 @@ def _distances(block, z, out):
             out[i] += abs(block[a, i] - z[a])
 
 
-@kernel(fastmath={"contract"})
+def _finish_arrays(kind, numbers, x_sq, z_sq, out):
+    gamma, coef0, degree, constant = numbers
+    if kind in (KernelKind.RBF, KernelKind.LAPLACIAN):
+        out[...] = np.exp(-gamma * out)
+    elif kind == KernelKind.MULTISCALE:
+        widest = np.exp(-0.25 * gamma * out)
+        out[...] = (widest + widest**4 + widest**16) / 3.0
+    elif kind == KernelKind.POLY:
+        out[...] = (gamma * out + coef0) ** degree
+    elif kind == KernelKind.SIGMOID:
+        out[...] = np.tanh(gamma * out + coef0)
+    elif kind == KernelKind.ARC_COSINE:
+        size = np.sqrt(x_sq + coef0) * np.sqrt(z_sq + coef0)
+        cosine = np.clip((out + coef0) / np.where(size > 0.0, size, 1.0), -1.0, 1.0)
+        sine = np.sqrt((1.0 - cosine) * (1.0 + cosine))
+        out[...] = size * (sine + (np.pi - np.arccos(cosine)) * cosine) / np.pi
+    out += constant
+
+
+@kernel(fastmath={"contract"}, python=_finish_arrays)
 def finish(kind, numbers, x_sq, z_sq, out):
     """Out: products of rows x with z, or their distances, become kernels plus the constant.
 
@@ -125,7 +152,13 @@ def block_values(kind, numbers, block, z, out):
     finish(kind, numbers, squares, square, out)
 
 
-@kernel(steps=7.0)
+def _finish_products_of_arrays(kind, numbers, x_sq, z_sq, out):
+    if kind in (KernelKind.RBF, KernelKind.MULTISCALE):
+        np.maximum(x_sq[:, None] + z_sq - 2.0 * out, 0.0, out=out)
+    finish(kind, numbers, z_sq, x_sq[:, None], out)
+
+
+@kernel(steps=0.05, python=_finish_products_of_arrays)
 def finish_products(kind, numbers, x_sq, z_sq, out):
     """Out (n, m): products of rows x with rows z become kernels, by their squared norms."""
     for r in range(out.shape[0]):
@@ -136,7 +169,11 @@ def finish_products(kind, numbers, x_sq, z_sq, out):
         finish(kind, numbers, z_sq, x_sq[r], row)
 
 
-@kernel(fastmath=FASTMATH)
+def _add_scores_of_arrays(coefs, start, values, out):
+    out += coefs[:, start : start + len(values)] @ values
+
+
+@kernel(fastmath=FASTMATH, python=_add_scores_of_arrays)
 def _add_scores(coefs, start, values, out):
     """Out_k ← out_k + Σ_i coefs_k,start+i values_i."""
     for k in range(out.shape[0]):  # a call of `inner` takes longer

@@ -274,7 +274,21 @@ def h_plus(kind, A, v, mu, ell):
     return value + inner(v, mu)
 
 
-@kernel(fastmath=FASTMATH)
+def _read_arrays(learned, i, v):
+    (data, indices, indptr, width), K, W, scores = learned
+    if len(K):
+        v[:] = scores[:, i]
+        return
+    if len(indptr):
+        entries = slice(indptr[i], indptr[i + 1])
+        v[:] = data[entries] @ W[indices[entries]]
+    else:
+        v[:] = data[i * width : (i + 1) * width] @ W[:width]
+    if len(W) > width:
+        v += W[width]
+
+
+@kernel(fastmath=FASTMATH, python=_read_arrays)
 def read_row_scores(learned, i, v):
     """v = the scores of row i: the stored ones with kernels, else Wᵀx, W (p + intercept, dim)."""
     (data, indices, indptr, width), K, W, scores = learned
@@ -292,7 +306,22 @@ def read_row_scores(learned, i, v):
             v[k] += x * W[a, k]
 
 
-@kernel(fastmath=FASTMATH)
+def _follow_arrays(learned, i, d, step):
+    (data, indices, indptr, width), K, W, scores = learned
+    d = step * d
+    if len(K):
+        scores -= d[:, None] * K[i]
+        return
+    if len(indptr):
+        entries = slice(indptr[i], indptr[i + 1])
+        np.subtract.at(W, indices[entries], data[entries, None] * d)
+    else:
+        W[:width] -= data[i * width : (i + 1) * width, None] * d
+    if len(W) > width:
+        W[width] -= d
+
+
+@kernel(fastmath=FASTMATH, python=_follow_arrays)
 def follow_row(learned, i, d, step):
     """Weights or scores after the mean of row i has moved by d: its coefficients lose step d."""
     (data, indices, indptr, width), K, W, scores = learned
