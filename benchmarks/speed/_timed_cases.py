@@ -61,8 +61,8 @@ def averaged():
     return fitting(*rows(), optimizer="ogd", **{**STILL, "average": True})
 
 
-@case("dense row, standardised")
-def standardised():
+@case("dense row, standardized")
+def standardized():
     known = "standardize" in learner().get_params()
     return fitting(*rows(), optimizer="ogd", **{**STILL, "standardize": True}) if known else None
 
@@ -113,6 +113,26 @@ def kernel():
 @case("FOLKLORE row")
 def folklore():
     return fitting(*rows(2_000, 30, 4), name="FolkloreClassifier", B=1.0, **STILL)
+
+
+@case("mixture row")
+def mixture():
+    return fitting(*rows(1_500, 20, 4), name="StructuredPredictor")
+
+
+@case("mixture row, text")
+def text():
+    rng = np.random.default_rng(3)
+    X = sparse.random(1_000, 5_000, 0.01, format="csr", random_state=0)
+    return fitting(X, rng.integers(4, size=1_000), name="StructuredPredictor")
+
+
+@case("query")
+def queries():
+    rng = np.random.default_rng(4)
+    X = [rng.normal(size=(8, 20)) for _ in range(1_000)]
+    y = [rng.integers(4, size=8) for _ in range(1_000)]
+    return fitting(X, y, name="ListwiseRanker")
 
 
 def one_row(method, **parameters):

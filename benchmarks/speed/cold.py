@@ -3,8 +3,9 @@
 ``python -m benchmarks.speed.cold COMMIT`` makes a work tree of COMMIT and starts a process in each
 in turns, with an empty folder for kernels: it imports the package, learns 300 rows with ten
 features and three classes (40 sentences of five words for sequences, 40 queries of five items) and
-predicts them, or runs the first command of the README. "again" is a second process of each, which
-finds the code of the first on disk. Seconds are those of the processor, without the imports of
+predicts them, by `fit` or, under the second heading, by `partial_fit`; or it runs the first command
+of the README. "again" is a second process of each, which finds the code of the first on disk, if it
+compiled. The last line has the seconds of ``import sklearn, scipy, pandas``. Seconds are those of the processor, without the imports of
 scikit-learn, numba and the package; a ratio is that of two processes one after the other, its
 median, the least and the largest. Of what COMMIT does not have there is none.
 """
@@ -36,6 +37,24 @@ LEARNERS = (
     "PiSTOLClassifier()",
 )
 
+#: Learners that learn by `partial_fit`.
+ONLINE = (
+    "StructuredPredictor()",
+    "OnlineStructuredPredictor()",
+    "OnlineStructuredPredictor('ordinal')",
+    "OnlineStructuredPredictor('sequence')",
+    "KernelStructuredPredictor()",
+    "ListwiseRanker()",
+    "FolkloreClassifier()",
+    "GaptronClassifier()",
+    "PiSTOLClassifier()",
+    "BanditReduction()",
+    "SOBAClassifier()",
+    "OnlineNewtonClassifier()",
+    "GaussianAggregatingForecaster()",
+    "AdaBoostOLMClassifier()",
+)
+
 #: The first command of the README.
 COMMAND = "python -m skstructured docs/cells.csv --target diagnosis"
 
@@ -51,7 +70,10 @@ rng = np.random.RandomState(0)
 X, y = rng.randn(300, 10), rng.randint(3, size=300)
 if "sequence" in {learner!r} or "Ranker" in {learner!r}:
     X, y = [rng.randn(5, 4) for _ in range(40)], [rng.randint(3, size=5) for _ in range(40)]
-model.fit(X, y).predict(X)
+if {method!r} == "fit" or "Ranker" in {learner!r}:
+    getattr(model, {method!r})(X, y).predict(X)
+else:
+    model.partial_fit(X, y, classes=[0, 1, 2]).predict(X)
 print(imported - before, time.process_time() - imported)
 """
 
@@ -67,7 +89,21 @@ print(imported - before, time.process_time() - imported)
 """
 
 
-def seconds(folder, learner):
+IMPORTS = """
+import time
+import sklearn, scipy, pandas
+print(0.0, time.process_time())
+"""
+
+
+def script_of(learner, method):
+    """What a process runs."""
+    if learner == COMMAND:
+        return FIRST_COMMAND.format(file=str(ROOT / "docs" / "cells.csv"))
+    return FIRST_FIT.format(learner=learner, method=method)
+
+
+def seconds(folder, script):
     """CPU seconds of the import, and of first fits in two processes with the package of a folder.
 
     Its byte code is there, as after an installation. NaN if it does not have the learner.
@@ -77,24 +113,21 @@ def seconds(folder, learner):
         package = Path(site) / "skstructured"
         package.symlink_to(Path(folder) / "skstructured")
         paths = {"PYTHONPATH": site, "NUMBA_CACHE_DIR": f"{site}/kernels"}
-        script = FIRST_FIT.format(learner=learner)
-        if learner == COMMAND:
-            script = FIRST_COMMAND.format(file=str(ROOT / "docs" / "cells.csv"))
         command = [sys.executable, "-W", "ignore", "-c", script]
-        given = {"env": {**os.environ, **paths, "OMP_NUM_THREADS": "1"}, "cwd": site}
-        done = [
-            subprocess.run(command, **given, capture_output=True, text=True, check=False)
+        options = {"env": {**os.environ, **paths, "OMP_NUM_THREADS": "1"}, "cwd": site}
+        runs = [
+            subprocess.run(command, **options, capture_output=True, text=True, check=False)
             for _ in range(2)
         ]
-    if "AttributeError" in done[0].stderr:
+    if "AttributeError" in runs[0].stderr:
         return [np.nan] * 3
-    (imported, first), (_, again) = (map(float, one.stdout.split()[-2:]) for one in done)
+    (imported, first), (_, again) = (map(float, run.stdout.split()[-2:]) for run in runs)
     return [imported, first, again]
 
 
-def compared(out, learner, folders, repeat):
+def compared(out, learner, script, folders, repeat):
     """A line about a learner: medians, and the ratio of pairs."""
-    pairs = np.array([[seconds(folder, learner) for folder in folders] for _ in range(repeat)])
+    pairs = np.array([[seconds(folder, script) for folder in folders] for _ in range(repeat)])
     now, then = np.median(pairs[:, :, 1], axis=0)
     again, then_again = np.median(pairs[:, :, 2], axis=0)
     imported = np.median(pairs[:, 0, 0])
@@ -123,7 +156,11 @@ def main():
     with two_commits(args.commit) as folders, Results(__file__, args) as out:
         out.say(f"{'CPU s':36s} import      now    again {args.commit[:8]:>8s}    again   ratio")
         for learner in (COMMAND, *LEARNERS):
-            compared(out, learner, folders, args.repeat)
+            compared(out, learner, script_of(learner, "fit"), folders, args.repeat)
+        out.say("by partial_fit")
+        for learner in ONLINE:
+            compared(out, learner, script_of(learner, "partial_fit"), folders, args.repeat)
+        compared(out, "import sklearn, scipy, pandas", IMPORTS, folders, args.repeat)
 
 
 if __name__ == "__main__":

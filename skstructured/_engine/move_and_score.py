@@ -173,6 +173,23 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
     return z_sq
 
 
+def _csr_arrays(
+    data: Floats, indices: Array, indptr: Array, width: int, row: int, ahead: int,
+    Theta: Floats, state: Floats, move: Floats, u: float, weight: float, raw: Floats,
+) -> Any:  # fmt: skip
+    dim, entries = len(raw), slice(indptr[row], indptr[row + 1])
+    move = u * move[: Theta.shape[1]]
+    np.add.at(Theta, indices[entries], data[entries, None] * move)
+    entries = slice(indptr[ahead], indptr[ahead + 1])
+    x = data[entries]
+    raw[:] = x @ Theta[indices[entries], :dim]
+    if len(Theta) == width:
+        return x @ x
+    Theta[width] += move
+    raw += Theta[width, :dim]
+    return 1.0 + x @ x
+
+
 @functools.cache
 def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
     """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
@@ -182,7 +199,7 @@ def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
     move with it while it is scored.
     """
 
-    @kernel(fastmath=FASTMATH)
+    @kernel(fastmath=FASTMATH, steps=0.1, python=_csr_arrays)
     def csr_move_and_score(
         data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
     ):

@@ -348,7 +348,20 @@ class Kernels:
         return form, loop, rows.arrays, *played, rounds, state.learned, *arguments, *functions
 
 
-@kernel
+def _scores_of_arrays(
+    data: Floats, indices: Array, indptr: Array, width: int, row: int, Theta: Floats, raw: Floats
+) -> None:
+    W = Theta if len(indptr) else Theta.T
+    if len(indptr):
+        entries = slice(indptr[row], indptr[row + 1])
+        raw[:] = data[entries] @ W[indices[entries], : len(raw)]
+    else:
+        raw[:] = data[row * width : (row + 1) * width] @ W[:width]
+    if len(W) > width:
+        raw += W[width, : len(raw)]
+
+
+@kernel(python=_scores_of_arrays)
 def scores_of_row(data, indices, indptr, width, row, Theta, raw):
     """Θz of a row, of all rows of Θ, or of its columns if rows are CSR."""
     if indptr.shape[0] == 0:

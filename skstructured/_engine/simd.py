@@ -206,7 +206,12 @@ SINE_TERMS = tuple(
 )
 
 
-@kernel(fastmath={"contract"})
+def _waves_of_arrays(t: Array, amplitudes: Array, cosines: Array, sines: Array) -> None:
+    angle = math.tau * np.where(np.abs(t) < 2.0**50, t - np.rint(t), 0.0)
+    cosines[:], sines[:] = amplitudes * np.cos(angle), amplitudes * np.sin(angle)
+
+
+@kernel(fastmath={"contract"}, python=_waves_of_arrays)
 def waves_of(t, amplitudes, cosines, sines):
     """a cos(2πt) and a sin(2πt), by the series of the sine within a quarter of a turn."""
     c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 = SINE_TERMS
@@ -229,7 +234,7 @@ def waves_of(t, amplitudes, cosines, sines):
         sines[j] = amplitudes[j] * (s * (c0 + v * q))
 
 
-@kernel
+@kernel(steps=0.02)
 def write_waves(turns, amplitudes, out):
     """Write a cos(2πt), t (n, m) and a (m,), and then a sin(2πt), to the last columns of `out`."""
     n, m = turns.shape

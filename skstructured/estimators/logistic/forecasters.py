@@ -31,7 +31,7 @@ from skstructured.estimators.logistic.folklore import (
     longest_row_of,
     matrices_of,
 )
-from skstructured.spaces.simplex import log_softmax, softmax_into
+from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
 
 @lru_cache(maxsize=16)
@@ -72,11 +72,37 @@ def mean_sigmoid(mean, deviation):
     return total * step
 
 
+def _mean_over_arrays(Q, points, space):
+    r = len(Q)
+    Z = space.score + points[:, :r] @ np.tril(space.root[:r, :r]).T @ Q
+    space.center[:] = softmax_rows(Z)[0].mean(axis=0)
+
+
+@kernel(python=_mean_over_arrays)
+def mean_over_points(Q, points, space):
+    """`center` = the mean of softmax(score + Qᵀ C e) over points e, C in `root`."""
+    (r, K), mean, z, s = Q.shape, space.center, space.logit, space.share
+    clear(mean)
+    for n in range(points.shape[0]):
+        copy_into(z, space.score)
+        for i in range(r):
+            total = 0.0
+            for j in range(i + 1):
+                total += space.root[i, j] * points[n, j]
+            for k in range(K):
+                z[k] += Q[i, k] * total
+        softmax_into(z, s)
+        for k in range(K):
+            mean[k] += s[k]
+    for k in range(K):
+        mean[k] /= points.shape[0]
+
+
 @kernel
 def mean_shares(Q, points, space):
     """`center` = E softmax(score + Qᵀ C e), ``C Cᵀ = ½S``: over points e if classes are many."""
-    (r, K), S, half, C = Q.shape, space.S, space.hessian, space.root
-    m, mean, z, s = space.score, space.center, space.logit, space.share
+    r, S, half, C = len(Q), space.S, space.hessian, space.root
+    m, mean = space.score, space.center
     if r == 1:
         apart = m[1] - m[0]
         deviation = math.sqrt(max(0.5 * S[0, 0], 0.0)) * abs(Q[0, 1] - Q[0, 0])
@@ -89,21 +115,7 @@ def mean_shares(Q, points, space):
         for j in range(r):
             half[i, j] = 0.5 * S[i, j]
     cholesky(half, C, r)
-    size = 256 if width <= 1.0 else points.shape[0]
-    clear(mean)
-    for n in range(size):
-        copy_into(z, m)
-        for i in range(r):
-            total = 0.0
-            for j in range(i + 1):
-                total += C[i, j] * points[n, j]
-            for k in range(K):
-                z[k] += Q[i, k] * total
-        softmax_into(z, s)
-        for k in range(K):
-            mean[k] += s[k]
-    for k in range(K):
-        mean[k] /= size
+    mean_over_points(Q, points[: 256 if width <= 1.0 else points.shape[0]], space)
 
 
 @kernel
