@@ -5,9 +5,10 @@ in turns, with an empty folder for kernels: it imports the package, learns 300 r
 features and three classes (40 sentences of five words for sequences, 40 queries of five items) and
 predicts them, by `fit` or, under the second heading, by `partial_fit`; or it runs the first command
 of the README. "again" is a second process of each, which finds the code of the first on disk, if it
-compiled. The last line has the seconds of ``import sklearn, scipy, pandas``. Seconds are those of the processor, without the imports of
-scikit-learn, numba and the package; a ratio is that of two processes one after the other, its
-median, the least and the largest. Of what COMMIT does not have there is none.
+compiled. The last line has the seconds of ``import sklearn, scipy, pandas``. Seconds are those of
+the processor, without the imports of scikit-learn, numba and the package; a ratio is that of two
+processes one after the other, its median, the least and the largest. Of what COMMIT does not have
+there is none.
 """
 
 import argparse

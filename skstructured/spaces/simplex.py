@@ -13,7 +13,16 @@ from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 
-@kernel(inline=True)
+def _softmax_of_list(theta: Floats, mu: Floats) -> tuple[float, float]:
+    scores = theta.tolist()
+    top = max(scores)
+    weights = [math.exp(score - top) for score in scores]
+    total = sum(weights)
+    mu[:] = [weight / total for weight in weights]
+    return top, math.log(total)
+
+
+@kernel(inline=True, python=_softmax_of_list)
 def softmax_into(theta, mu):
     """μ = softmax(θ); returns max θ and log Σ exp(θ_k − max θ)."""
     top = theta[0]

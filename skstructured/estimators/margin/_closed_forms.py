@@ -39,7 +39,17 @@ BLOCK_SIGNATURE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VE
 as_block = function_at(BLOCK_SIGNATURE)
 
 
-@kernel
+def _excess_level_of_list(z, total):
+    above, level, entries = 0.0, 0.0, z.tolist()
+    for s, entry in enumerate(entries):
+        above += entry
+        level = (above - total) / (s + 1)
+        if s + 1 == len(entries) or entries[s + 1] <= level:
+            break
+    return level
+
+
+@kernel(python=_excess_level_of_list)
 def excess_level(z, total):
     """τ with ``Σ (z_k − τ)_+ = total`` > 0, of sorted z, the largest first."""
     k = z.shape[0]
@@ -58,7 +68,13 @@ def _sorted(z):
     return -np.sort(-z)
 
 
-@kernel
+def _on_simplex_of_arrays(z, ordered, top, mass, out):
+    np.minimum(ordered, top, out=ordered)
+    np.maximum(np.minimum(z, top) - excess_level(ordered, mass), 0.0, out=out)
+    out *= mass / out.sum()
+
+
+@kernel(python=_on_simplex_of_arrays)
 def _on_simplex(z, ordered, top, mass, out):
     """Out = ``(min(z, top) − τ)_+`` of that mass; `ordered` are the entries of z."""
     for k in range(z.shape[0]):
@@ -373,7 +389,13 @@ def chord_step(gain, bend):
     return 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
 
 
-@kernel
+def _shrink_array(gamma, d):
+    d *= gamma
+    d[np.abs(d) <= 1e-15] = 0.0
+    return bool(d.any())
+
+
+@kernel(python=_shrink_array)
 def shrink(gamma, d):
     """d ← γd, less rounding errors; whether anything is left."""
     moved = False
