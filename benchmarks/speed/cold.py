@@ -42,16 +42,10 @@ LEARNERS = (
 ONLINE = (
     "StructuredPredictor()",
     "OnlineStructuredPredictor()",
-    "OnlineStructuredPredictor('ordinal')",
     "OnlineStructuredPredictor('sequence')",
     "KernelStructuredPredictor()",
-    "ListwiseRanker()",
     "FolkloreClassifier()",
     "GaptronClassifier()",
-    "PiSTOLClassifier()",
-    "BanditReduction()",
-    "SOBAClassifier()",
-    "OnlineNewtonClassifier()",
     "GaussianAggregatingForecaster()",
     "AdaBoostOLMClassifier()",
 )
