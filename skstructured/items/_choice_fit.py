@@ -347,9 +347,15 @@ def _warn_of_unknown(unknown, constant, learner):
     )
 
 
+def list_names(learner):
+    """Names of features, x0, x1, … if they have none."""
+    default = [f"x{j}" for j in range(learner.n_features_in_)]
+    return np.array(getattr(learner, "feature_names_in_", default), dtype=object)
+
+
 def _listed(features, learner, most=8):
     """Names of some features."""
-    names = learner._names()
+    names = list_names(learner)
     text = ", ".join(repr(names[j]) for j in features[:most])
     return text + (f" and {len(features) - most} more" if len(features) > most else "")
 

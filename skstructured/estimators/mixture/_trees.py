@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks, ColumnUnits
 from skstructured.estimators.mixture import _training
-from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
 
@@ -30,7 +30,7 @@ class VertexTrees(Member):
     Meinshausen (2006), "Quantile regression forests".
     """
 
-    stage = Stage.FIRST
+    stretches_columns = True
 
     #: Rows up to which all groups predict; rows above which groups have half as many trees; and
     #: rows that a tree learns at most, drawn with replacement if there are more.
