@@ -225,8 +225,7 @@ class ScaledWeights(BanditModel):
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(pending.undo)
             scale.apply(rows, block[:stopped])
-        actions = drawn[:, Draw.ACTION].astype(np.intp)
-        return actions, drawn[:, Draw.PROPENSITY], stopped
+        return drawn[:, Draw.ACTION].astype(np.intp), drawn[:, Draw.PROPENSITY], stopped
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -360,8 +359,7 @@ class BanditGaptronClassifier(BanditClassifier):
 
         They are not those of `choose`, which are `decoding_proba`.
         """
-        theta = self._scores(X)
-        return self.loss_.mean(theta)
+        return self.loss_.mean(self._scores(X))
 
     def regret_bound(self) -> float:
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.

@@ -153,5 +153,4 @@ class StructuredRegressor(RegressorMixin, Mixture):
         """Predictions (n,)."""
         twin = snapshot(self)
         check_is_fitted(twin, "space_")
-        X = twin._checked_rows(X) if twin._is_auto() else X
-        return twin._decoded(twin._mixed.scores(X))
+        return twin._decoded(twin._mixed_scores(X))

@@ -320,8 +320,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
         return 0.1 * np.array(is_bounded), weighted - plain
 
     def _judge(self, theta, packed, weight):
-        y = self.space_.decode(self.space_.unpack(packed))
-        return self.decode(theta).score(y, weight)
+        return self.decode(theta).score(self.space_.decode(self.space_.unpack(packed)), weight)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -473,8 +472,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
             return twin._of_means(twin._model.predict_mean(X))
         if twin.space_.reader.has_sequences:
             return twin.decode(twin._chain.scores(twin._sequences(X)))
-        X = twin._checked_rows(X) if twin._is_auto() else X
-        return twin.decode(twin._mixed.scores(X))
+        return twin.decode(twin._mixed_scores(X))
 
     predict_marginals, predict_nbest = of_sequences.predict_marginals, of_sequences.predict_nbest
     log_proba, log_partition = of_sequences.log_proba, of_sequences.log_partition

@@ -58,8 +58,7 @@ class Likelihood:
         value = -self.share @ logs[self.chosen] + 0.5 * self.ridge @ weights**2
         gaps = self.spread * proba
         gaps[self.chosen] -= self.share
-        gradient = self.Z.T @ gaps + self.ridge * weights
-        return Point(weights, float(value), gradient, theta, proba)
+        return Point(weights, float(value), self.Z.T @ gaps + self.ridge * weights, theta, proba)
 
     def means(self, proba: Floats) -> Matrix:
         """Mean items (n, p) of the rounds, CSR if Z is."""

@@ -245,5 +245,4 @@ class StructuredRanker(Mixture):
     def _scores(self, items: Items) -> Ragged:
         twin = snapshot(self)
         check_is_fitted(twin, "_mixed")
-        rows = twin._checked_rows(items.values)
-        return Ragged(twin._mixed.scores(rows)[:, 0], items.offsets)
+        return Ragged(twin._mixed_scores(items.values)[:, 0], items.offsets)

@@ -287,8 +287,7 @@ def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
     label_f1 : F1 of labels, for rare labels.
     """
     truth, predicted = _pairs(y_true, y_pred)
-    wrong = truth.sums((truth.values != predicted.values).astype(int))
-    return float(np.mean(wrong == 0))
+    return float(np.mean(truth.sums((truth.values != predicted.values).astype(int)) == 0))
 
 
 def label_f1(

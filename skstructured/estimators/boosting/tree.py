@@ -1,7 +1,5 @@
 """Learners that play every class with some probability, and a tree that grows as rows arrive."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
@@ -51,7 +49,7 @@ class VotingLearner(ClassifierMixin, OnlineEstimator):
             votes_and_logs = self.model_.played(rounds.rows)
         return Votes(votes_and_logs).losses(self._truths(rounds.packed), random_state)
 
-    def decode(self, theta: Floats) -> Any:
+    def decode(self, theta):
         """How scores, or `Votes` that were recorded, become outputs."""
         return Votes(theta) if theta.ndim == 3 else super().decode(theta)
 

@@ -284,8 +284,7 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         if rounds.offsets is None:
             return self.loss_.value(theta, self.space_.unpack(rounds.packed))
         log_z = marginals(*theta.arrays)[1]  # as the objective does, whose kernels are compiled
-        truth_scores = score(*theta.arrays, rounds.packed.values)
-        return self.loss_.constants_of().c * (log_z - truth_scores)
+        return self.loss_.constants_of().c * (log_z - score(*theta.arrays, rounds.packed.values))
 
     def _solve(self, batch, share, initial_state):
         """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""

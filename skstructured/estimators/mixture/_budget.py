@@ -32,8 +32,7 @@ class Pilot(NamedTuple):
         """Members of a mixture of all rows that are fitted to some of them."""
         indices, began = pilot_rows(arrays, n_rows), perf_counter()
         seconds = time_members(arrays[0], select_rows(arrays, indices))
-        other = perf_counter() - began - sum(seconds.values())
-        return cls(len(indices), seconds, other)
+        return cls(len(indices), seconds, perf_counter() - began - sum(seconds.values()))
 
     @classmethod
     def largest(cls, time_members: TimeMembers, arrays: list[Any], seconds: float) -> Self:

@@ -165,6 +165,10 @@ class Mixture(BaseEstimator):
         check_finite(self, rows, fresh=reset)
         return rows.matrix
 
+    def _mixed_scores(self, X):
+        """Scores (n, dim) of new rows by the fitted members."""
+        return self._mixed.scores(self._checked_rows(X) if self._is_auto() else X)
+
     def _training(self, X, y, packed, weight, groups, alone):
         """The `Training` of rows of positive weight; none is left out of a member alone."""
         weight = weight / weight.mean()

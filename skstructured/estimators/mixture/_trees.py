@@ -115,8 +115,7 @@ class VertexTrees(Member):
             random_state=self.seed + place, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
         forest = Forest.of(trees.fit(X, V, weight))
-        values = units.values_at(forest.columns, forest.thresholds)
-        return forest._replace(thresholds=values)
+        return forest._replace(thresholds=units.values_at(forest.columns, forest.thresholds))
 
     def stretched(self, training: Training) -> Training:
         """Training rows whose features are stretched by their importance for the trees."""
