@@ -297,7 +297,8 @@ class DecodedPredictions:
             For NaN or inf in X, and for another number of features than in `fit`.
         """
         twin = snapshot(self)
-        return twin.loss_.log_proba(twin._scores(X))
+        theta = twin._scores(X)
+        return twin.loss_.log_proba(theta)
 
     def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.

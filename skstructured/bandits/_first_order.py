@@ -359,7 +359,8 @@ class BanditGaptronClassifier(BanditClassifier):
 
         They are not those of `choose`, which are `decoding_proba`.
         """
-        return self.loss_.mean(self._scores(X))
+        theta = self._scores(X)
+        return self.loss_.mean(theta)
 
     def regret_bound(self) -> float:
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.

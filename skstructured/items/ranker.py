@@ -63,7 +63,7 @@ class QuantileBinner:
             yield Rows.from_array(self.of(rows.matrix[start : start + size]))
 
 
-def predict_scores(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+def predict(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
     """Predict scores of the items, higher for items that are ranked first.
 
     Parameters
@@ -79,7 +79,7 @@ def predict_scores(self: Any, X: Any, qid: Given = None, *, available: Any = Non
     return ItemLearner.decision_function(self, X, qid, available=available)
 
 
-def rank_items(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+def rank(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
     """Places of the items in their queries, 1 for the first; ties in the order given.
 
     Parameters
@@ -234,7 +234,7 @@ class ListwiseRanker(ItemLearner):
 
     fit_intercept = False
 
-    predict, rank, score = predict_scores, rank_items, score_rankings
+    predict, rank, score = predict, rank, score_rankings
 
     def _terms(self) -> tuple[Any, Any, Any]:
         """The space, the regularizer, and how grades become truths."""

@@ -94,10 +94,10 @@ class TestLoss:
         p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
         decoding = Decoding(theta, loss, sk.decoders.Randomized())
         losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
-        anchor = literal.embedding(decoding._anchor().values, 3)
+        anchor = literal.embedding(decoding.anchor().values, 3)
         distance = np.abs(anchor - p @ V).sum()
         chance = min(1.0, 2.0 * distance / (4.0 if M > 1 else 2.0))
-        sure = np.mean(decoding._anchor().values != codes)
+        sure = np.mean(decoding.anchor().values != codes)
         wanted = (1.0 - chance) * sure + chance * (p @ losses)
         np.testing.assert_allclose(decoding.expected_loss(truth), wanted, atol=1e-12)
 

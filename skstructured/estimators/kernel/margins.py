@@ -370,7 +370,8 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
         twin = snapshot(self)
-        return twin.space_.decode(twin._scores(X))
+        theta = twin._scores(X)
+        return twin.space_.decode(theta)
 
     def decode(self, theta: Floats) -> Errors:
         """The `Errors` of scores (n, 1)."""

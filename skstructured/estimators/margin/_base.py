@@ -117,7 +117,8 @@ class MarginLearner(BatchPredictor):
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
         if predictions.has_empty_sequence(self, X):
             return predictions.answer_empty(self, X, self.predict)
-        return self._outputs.decode(self._scores(X))
+        theta = self._scores(X)
+        return self._outputs.decode(theta)
 
     def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
         """1 − mean target loss of `predict`; costs count as shares of the largest one.

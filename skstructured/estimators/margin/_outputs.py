@@ -159,9 +159,6 @@ class RowOutputs:
     network is bilinear, ``<y', A y + b> + <a, y> + a₀``.
     """
 
-    max_min: int | None = None
-    linear: int | None = None
-
     #: The largest ‖φ(y)‖, of those that have a `comparison`.
     longest = 1.0
 

@@ -70,8 +70,7 @@ class VertexTrees(Member):
 
     def work(self, n: int) -> float:
         factor = 2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1
-        n_trees = factor * _training.N_FOLDS * self.n_trees
-        return n_trees * (n * math.log(n) + self.setup_work)
+        return factor * _training.N_FOLDS * self.n_trees * (n * math.log(n) + self.setup_work)
 
     def _learns_all(self, n):
         """Whether other trees predict too, which learn all of n rows."""
