@@ -436,10 +436,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         order : ndarray of int
             Positions of the rounds to learn.
         note : callable or None, default=None
-            ``note(played, weight)`` is called after each block, with what the model returned and
+            ``note(played, weight)`` is called after each block, with the result of the model and
             the weights of the rounds.
         record : int, default=0
-            What the model records; see `Model.learn`.
+            The scores to record; see `Model.learn`.
         """
         if not self.model_.owns_arrays():
             own_arrays(self)

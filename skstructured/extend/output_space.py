@@ -71,7 +71,7 @@ class OutputSpace(Component, ABC):
     #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
     #: losses and projections then take it off first, which keeps the digits behind it.
     constant_sum: bool = False
-    #: Whether each coordinate of a vertex is 0 or 1, an answer of its own: margin losses are then
+    #: Whether each coordinate of a vertex is one yes-or-no answer, 0 or 1: margin losses are then
     #: summed over them.
     has_indicators: bool = False
     #: Whether outputs may lie between vertices, as tied ranks do.

@@ -64,7 +64,7 @@ class OverItems(OutputSpace):
         raise ValueError(f"classes={classes!r} was given, but items have no class labels.")
 
     def pack(self, y: Any) -> Any:
-        """Truths as they are, `Ragged` points of the polytopes."""
+        """Truths, `Ragged` points of the polytopes, unchanged."""
         return y
 
     decode = pack  # type: ignore[assignment]

@@ -19,9 +19,9 @@ from skstructured.estimators.mixture._mixture import RIDGE_KERNELS, Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Floats, Given
-from skstructured.items import ranker
 from skstructured.items._reading import Items, check_numbers, read_items, shares_of
 from skstructured.items.metrics import ndcg
+from skstructured.items.ranker import ListwiseRanker, predict, rank, score_rankings
 
 #: Columns of the packed outputs of items; the share is that of the gains of a query.
 PackedGrade = plain_integers(IntEnum("PackedGrade", "GRADE SHARE QUERY", start=0))
@@ -223,7 +223,7 @@ class StructuredRanker(Mixture):
     def _learners(self, X):
         name, seed = "linear" if issparse(X) else "additive", draw_seeds(self.random_state_)
         options = {"missing": self.missing, "standardize": "moments", "random_state": seed}
-        return [(name, ranker.ListwiseRanker(kernel=name, **options))]
+        return [(name, ListwiseRanker(kernel=name, **options))]
 
     def _trees(self, seed):
         options = VertexTrees.random_forest | {"n_trees": 10, "min_samples_leaf": 5}
@@ -240,7 +240,7 @@ class StructuredRanker(Mixture):
         return ndcg(grades, theta[:, 0], queries, sample_weight=weight)
 
     _items = staticmethod(read_items)
-    predict, rank, score = ranker.predict, ranker.rank, ranker.score_rankings
+    predict, rank, score = predict, rank, score_rankings
 
     def _scores(self, items: Items) -> Ragged:
         twin = snapshot(self)
