@@ -453,13 +453,13 @@ def next_losses(learner: Any, rounds: Batch) -> Floats:
 
     All have the same features. Models of rows score them once, because scores know no output.
     """
-    model = getattr(learner, "_model", None)
+    model = getattr(learner, "model_", None)
     compiled = isinstance(model, Model)
     if compiled and rounds.offsets is None:
         model = model.copy()
         (block,) = model.blocks(rounds, np.arange(1), Record.SCORES)
         played = model.learn(rounds, block, rounds.weights[:1], Record.SCORES)
-        decoding = learner._decode(np.repeat(played.theta, rounds.n_rounds, axis=0))
+        decoding = learner.decode(np.repeat(played.theta, rounds.n_rounds, axis=0))
         return decoding.expected_loss(model.truths(rounds.packed))
     found = []
     for i in range(rounds.n_rounds):

@@ -251,7 +251,7 @@ class LabelSequenceLoss(_Loss):
     """
 
     def __init__(self, space: LabelSequence, reduction: str = "mean") -> None:
-        super().__init__(space, reduction, isinstance(space, LabelSequence), "a LabelSequence")
+        super().__init__(space, reduction, hasattr(space, "chains"), "a LabelSequence")
 
     def _chains(self, unary, pair, offsets):
         k, N = self.space.dim_, int(offsets[-1])

@@ -138,4 +138,4 @@ def stream_of_kind(kind, space, rng, n, p=3):
 def next_scores(learner, X, y, weight=1.0):
     """Scores of the next play at the only round of X; nothing is learned."""
     twin, one = deepcopy(learner), np.arange(1)
-    return twin._model.learn(twin.resume(X, y), one, np.array([weight]), Record.SCORES).theta
+    return twin.model_.learn(twin.resume(X, y), one, np.array([weight]), Record.SCORES).theta

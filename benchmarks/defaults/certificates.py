@@ -45,8 +45,8 @@ class Watch:
         rows = np.arange(place % every, len(self.y), every)
         batch, found = model.resume(self.X[rows], self.y[rows]), []
         for i in range(batch.n_rounds):
-            played = model._model.copy().learn(batch, np.array([i]), np.ones(1), Record.SCORES)
-            found.append(model._decode(played.theta).expected_loss(played.truth)[0])
+            played = model.model_.copy().learn(batch, np.array([i]), np.ones(1), Record.SCORES)
+            found.append(model.decode(played.theta).expected_loss(played.truth)[0])
         return np.mean(found)
 
 

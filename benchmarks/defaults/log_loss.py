@@ -54,7 +54,7 @@ def ours(model, X, y):
     rounds = model.begin(X, y)
     if isinstance(model, OnlineStructuredPredictor):
         losses, played = [], []
-        model._learn(
+        model.learn_blocks(
             rounds, np.arange(len(y)), lambda block, _: played.append(block.theta), Record.SCORES
         )
         logs = log_softmax(np.concatenate(played))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import DOUBLE, LONGEST_ROW, SHORTEST_ROW, Rows
-from skstructured._engine.state import State
+from skstructured._engine.state import State, is_learned
 
 #: The end of the error for matrices, which names the learners of items.
 ITEMS_ADVICE = (
@@ -74,13 +74,16 @@ def check_sparse(X: Any) -> None:
         raise ValueError(f"X is not a valid sparse matrix: {error}") from None
 
 
-def check_features(estimator: Any, X: Any, reset: bool) -> Any:
-    """X as C-contiguous floats or CSR, checked against the fitted width and names, not for NaN."""
+def check_features(estimator: Any, X: Any, reset: bool, singles: bool = False) -> Any:
+    """X as C-contiguous floats or CSR, checked against the fitted width and names, not for NaN.
+
+    If they may be `singles`, those of a first X that is float32 are.
+    """
     if issparse(X):
         check_sparse(X)
     options = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
-    either = reset and getattr(estimator, "_learns_singles", False)
-    dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
+    first = [np.float64, np.float32] if singles else np.float64
+    dtype = first if reset else dtype_of(estimator)
     advice = getattr(estimator, "_instead_of_strings", STRINGS_ADVICE)
     # What float32 cannot hold is refused as inf.
     with np.errstate(over="ignore"), matrices_refused(X, advice):
@@ -145,7 +148,7 @@ def is_ready_row(estimator: Any, X: Any) -> bool:
 def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
     if reset or not (is_ready(estimator, X) or is_ready_row(estimator, X)):
-        X = check_features(estimator, X, reset)
+        X = check_features(estimator, X, reset, getattr(estimator, "_learns_singles", False))
     return Rows.from_array(X)
 
 
@@ -257,7 +260,7 @@ def check_integer(name: str, value: Any, lowest: int = 1, highest: int | None = 
 def own_arrays(learner: Any) -> None:
     """Copy private arrays that joblib has memory-mapped: learning would fail or change the file."""
     for name, value in list(vars(learner).items()):
-        if name.startswith("_"):
+        if is_learned(name):
             setattr(learner, name, writable(value))
 
 
@@ -284,7 +287,7 @@ def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
     """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
     # `Kernel` says it for those that have one, and the loop looks again once it is known
     intercept = getattr(estimator, "fit_intercept", hasattr(estimator, "kernel"))
-    intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
+    intercept = bool(intercept if fresh else getattr(estimator, "fit_intercept_", intercept))
     bad, rows = first_bad(estimator, rows, intercept, fresh)
     if bad >= 0:
         raise_bad_row(estimator, rows.X, bad, fresh)

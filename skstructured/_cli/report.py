@@ -116,7 +116,7 @@ def held_out_errors(model, table, order, theta, packed):
         errors = measures.amount_errors(y, np.abs(predicted - y))
     else:
         V = model.space_.unpack(packed)
-        losses = model._decode(theta).expected_loss(V)
+        losses = model.decode(theta).expected_loss(V)
         errors = measures.class_errors(table, losses, model.space_.decode(V), order=order)
     names = [*model.named_estimators_]
     by = f"by a mixture that --save keeps: {', '.join(names[:-1])} and {names[-1]}."
@@ -272,10 +272,11 @@ def play_items(options, table, learner):
     started, blocks = time.perf_counter(), []
 
     def note(block, _):
-        blocks.append((block.theta if ranks else learner._decode(block.theta).means()).values)
+        blocks.append((block.theta if ranks else learner.decode(block.theta).means()).values)
 
     with stage("While learning"):
-        learner._learn(learner.begin(items, table.y), np.arange(len(items)), note, Record.SCORES)
+        rounds = learner.begin(items, table.y)
+        learner.learn_blocks(rounds, np.arange(len(items)), note, Record.SCORES)
     seconds, pair = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in pair)
     arguments = (y, means) if ranks else (options.choice, y, means)

@@ -107,7 +107,7 @@ class RunningScale(State):
         self.divided = True
         self.centered, self.used, self.dtype = center, is_used, np.dtype(dtype)
         self.indicators = is_used and indicators
-        self._kind: str | None = None
+        self.kind: str | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object; older ones have statistics without edges."""
@@ -142,7 +142,7 @@ class RunningScale(State):
         center, scale, low, high = self.statistics[
             [Statistic.MEAN, Statistic.DEVIATION, Statistic.LOW, Statistic.HIGH]
         ]
-        if self._kind == "sparse" and self.robust:
+        if self.kind == "sparse" and self.robust:
             low, high = -scale, scale
         ranges = FeatureRanges(center, scale, low, high, np.zeros(len(scale), dtype=bool))
         return ranges if self.quantiles is None else self.quantiles.ranges(ranges)
@@ -155,21 +155,21 @@ class RunningScale(State):
     @property
     def takes_dense(self) -> bool:
         """Whether rows are dense, and without indicators of missing values."""
-        return self._kind == "dense" and not self.indicators
+        return self.kind == "dense" and not self.indicators
 
     def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides for all."""
-        if self._kind is None:
-            self._kind = "sparse" if rows.is_sparse else "dense"
+        if self.kind is None:
+            self.kind = "sparse" if rows.is_sparse else "dense"
             if rows.is_sparse:  # no first rows are kept
                 self.statistics = self.statistics[: Statistic.KEPT].copy()
-        return self._kind == "sparse" if self.used else rows.is_sparse
+        return self.kind == "sparse" if self.used else rows.is_sparse
 
     def block_size(self, size: int, rows: Rows) -> int:
         """Rows to transform at a time, at most `size`: those that are copied stay in cache."""
         if not rows.is_read_as(self.dtype):
             return rows.block_size(size)
-        if not self.used or self._kind == "sparse":
+        if not self.used or self.kind == "sparse":
             return size
         return rows_in_cache(size, self.columns)
 
@@ -226,7 +226,7 @@ class RunningScale(State):
         self.makes_sparse(rows)
         n, order = len(order), np.ascontiguousarray(order, dtype=np.int64)
         places = SINGLE_ROW if n == 1 else np.arange(n)
-        transformed = self._by_moments if self._kind == "dense" else self._by_largest
+        transformed = self._by_moments if self.kind == "dense" else self._by_largest
         return transformed(rows, order, weight, ahead, places)
 
     def _by_moments(
@@ -308,7 +308,7 @@ class RunningScale(State):
         """Rows in range, with means instead of missing values; for weights that are folded."""
         if not self.used or (rows.is_sparse and not self.robust):
             return self._widened(rows)
-        if self.robust and self._kind == "sparse":
+        if self.robust and self.kind == "sparse":
             rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
             scale = self.statistics[Statistic.DEVIATION][rows.indices]
             return self._widened(rows._replace(data=np.clip(rows.data, -scale, scale), X=None))

@@ -194,6 +194,11 @@ class State:
             raise_frozen()
 
 
+def is_learned(name: str) -> bool:
+    """Whether the attribute of an estimator with this name has arrays that rounds change."""
+    return name[0] == "_" or name == "model_"
+
+
 def own(value: Any) -> Any:
     """A copy of an array, or of an object with arrays; other values unchanged."""
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):

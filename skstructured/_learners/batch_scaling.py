@@ -92,9 +92,9 @@ class FeatureScale:
         return coef * self.scale, back
 
 
-def ranges_of(learner: Any) -> FeatureRanges:
+def ranges_of(self: Any) -> FeatureRanges:
     """`FeatureRanges` of a learner that standardizes: center, scale, edges, heavy features."""
-    scale = learner._scaling if hasattr(learner, "_scaling") else learner._scale
+    scale = self._scaling if hasattr(self, "_scaling") else self._scale
     if not scale.used:
         raise AttributeError("feature_ranges_ is only set by rows that are standardized.")
     return getattr(scale, "inner", scale).ranges

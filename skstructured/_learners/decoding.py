@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.ragged import check_same_lengths
 from skstructured._base.validation import check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given, Outputs, Seed
 from skstructured.extend.decoder import Decoder
@@ -24,7 +24,7 @@ class Decoding:
     def __init__(self, theta: Any, loss: Any, decoder: Decoder, mu: Floats | None = None) -> None:
         self.theta, self.loss, self.decoder, self.space = theta, loss, decoder, loss.space
         self._mu: Any = mu
-        self._ragged = isinstance(theta, Ragged)
+        self._ragged = hasattr(theta, "unstack")
         if self._ragged:
             self.decoder = loss.rule(decoder)
 
@@ -45,9 +45,10 @@ class Decoding:
 
     def most_likely(self) -> Any:
         """The decoder's most likely outputs, in the form of y."""
-        return self.space.decode(self._anchor())
+        return self.space.decode(self.anchor())
 
-    def _anchor(self) -> Any:
+    def anchor(self) -> Any:
+        """Vertices of the most likely outputs."""
         theta = self.theta.values if self._ragged else self.theta
         is_by_scores = self.decoder.by_scores and self._mu is None and np.isfinite(theta).all()
         mu: Any = None if is_by_scores else self.mu
@@ -55,9 +56,10 @@ class Decoding:
 
     def draw(self, rng: Seed) -> Any:
         """Outputs that the decoder draws, in the form of y."""
-        return self.space.decode(self._drawn(rng))
+        return self.space.decode(self.drawn(rng))
 
-    def _drawn(self, rng: Seed) -> Any:
+    def drawn(self, rng: Seed) -> Any:
+        """Vertices that the decoder draws."""
         return self.decoder.decode(self.theta, self.mu, self.loss, rng)
 
     def expected_vertex(self) -> Floats:
@@ -81,13 +83,13 @@ class Decoding:
     def losses(self, V: Any, random_state: Seed = None) -> Losses:
         """The `Losses` of the decoder's outputs if V is true."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
-        drawn = self._drawn(check_random_state(random_state))
+        drawn = self.drawn(check_random_state(random_state))
         return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
 
     def point_losses(self, V: Any) -> tuple[Floats, Floats]:
         """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
-        return surrogate, self.space.expected_loss(self._anchor(), V)
+        return surrogate, self.space.expected_loss(self.anchor(), V)
 
     def score(self, y: Outputs, sample_weight: Given) -> float:
         """1 − mean target loss of the most likely outputs; that of sequences is of positions."""

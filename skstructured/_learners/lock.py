@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
 
-from skstructured._engine.state import at_once, own
+from skstructured._engine.state import at_once, is_learned, own
 
 Estimator = TypeVar("Estimator")
 
@@ -115,7 +115,7 @@ def learning_aside(estimator: Any, continues: bool = False, draws: bool = False)
     """
     attributes = dict(vars(estimator))
     if continues:
-        attributes |= {name: own(value) for name, value in attributes.items() if name[0] == "_"}
+        attributes |= {name: own(value) for name, value in attributes.items() if is_learned(name)}
     if draws:
         attributes["random_state_"] = copy.deepcopy(attributes["random_state_"])
     twin, calls = snapshot(estimator, attributes), []

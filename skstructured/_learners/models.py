@@ -308,7 +308,7 @@ class LinearModel(Model):
     mixed_kinds = {simplex.softmax: MixtureKind.CLASSES, hypercube.sigmoid: MixtureKind.LABELS}
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
-        optimizer, self.intercept = self.optimizer, learner._intercept
+        optimizer, self.intercept = self.optimizer, learner.fit_intercept_
         self.averaged = bool(learner.average and optimizer.averages)
         self.scale = self._new_scale(learner)
         self.width = self.scale.columns

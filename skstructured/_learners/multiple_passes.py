@@ -25,7 +25,7 @@ def make_passes(learner: Any, rounds: Batch) -> None:
         learn_pass(learner, rounds)
         return
     curve, started = [], time.perf_counter()
-    learner._model.prepare(learner, rounds)
+    learner.model_.prepare(learner, rounds)
     passes, tol = passes_for(learner, rounds)
     for _ in range(passes):
         curve.append(learn_pass(learner, rounds))
@@ -39,7 +39,7 @@ def make_passes(learner: Any, rounds: Batch) -> None:
         *earlier_losses, last = (loss for loss, _ in curve)
         if tol is not None and earlier_losses and not last < min(earlier_losses) * (1.0 - tol):
             break
-    learner._model.finish_fit(rounds.n_rounds)
+    learner.model_.finish_fit(rounds.n_rounds)
     learner.n_iter_ = len(curve)
     recorded = curve if records_losses(learner) else []
     learner.loss_curve_ = np.array(recorded, dtype=np.float64).reshape(-1, 2)
@@ -60,7 +60,7 @@ def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
     """
     tried, most = None, most_passes(learner)
     in_python = getattr(learner.loss_, "calls_python", False)
-    search = learner._model.search.for_rows(learned_rows(rounds), in_python)
+    search = learner.model_.search.for_rows(learned_rows(rounds), in_python)
     tol = getattr(learner, "tol", search.tol if isinstance(learner.max_iter, str) else None)
     if isinstance(learner.max_iter, str) and most > 1:
         tried, most = tried_passes(learner, rounds, search), search.usual
@@ -71,8 +71,8 @@ def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
         for passes, loss in tried.curve:
             print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
     chosen = tried.chosen(search)
-    learner._model.factor = tried.factor(chosen)
-    return chosen, tol if chosen == learner._model.search.usual else None
+    learner.model_.factor = tried.factor(chosen)
+    return chosen, tol if chosen == learner.model_.search.usual else None
 
 
 def records_losses(learner: Any) -> bool:
@@ -85,15 +85,15 @@ def learn_pass(learner: Any, rounds: Batch) -> tuple[float, float]:
     """Learn every round once; the mean surrogate and target loss before learning."""
     order, sums = rounds.order(learner.random_state_ if learner.shuffle else None), []
     if not records_losses(learner):
-        learner._learn(rounds, order)
+        learner.learn_blocks(rounds, order)
         return np.nan, np.nan
 
     def note(played: BlockResult, weight: Floats) -> None:
         losses = played.losses
         if losses is None:
-            losses = learner._decode(played.theta).point_losses(played.truth)
+            losses = learner.decode(played.theta).point_losses(played.truth)
         sums.append((weight @ losses[0], weight @ losses[1], weight.sum()))
 
-    learner._learn(rounds, order, note, Record.LOSSES)
+    learner.learn_blocks(rounds, order, note, Record.LOSSES)
     surrogate, target, weight = np.sum(sums, axis=0)
     return surrogate / weight, target / weight

@@ -28,6 +28,7 @@ from skstructured._base.validation import (
     raise_bad_row,
 )
 from skstructured._engine.one_row import ROW_REFUSED
+from skstructured._engine.saved import renamed
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
 from skstructured._learners.blas import one_blas_thread
@@ -48,7 +49,6 @@ from skstructured._learners.predictions import (
     scores_of_rows,
     with_rows,
 )
-from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
 from skstructured.extend._types import (
     Array,
@@ -84,6 +84,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     ----------
     space_ : OutputSpace
         The space of outputs, fitted before `new_model` is called.
+    model_ : Model
+        What is learned, made by `new_model`.
+    fit_intercept_ : bool
+        Whether there is an intercept, known before `new_model` is called.
     classes_ : ndarray
         Labels, if outputs are classes or label sets.
     random_state_ : RandomState
@@ -118,9 +122,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     shuffle: Any = True
     random_state: Any = None
 
-    coef_, intercept_ = LinearWeights.coef_, LinearWeights.intercept_
-    missing_coef_, feature_ranges_ = LinearWeights.missing_coef_, property(ranges_of)
-
+    coef_, intercept_ = property(weights.coefficients), property(weights.intercepts)
+    missing_coef_, feature_ranges_ = property(weights.missing_coefficients), property(ranges_of)
     dual_coef_, support_vectors_ = weights.dual_coef_, weights.support_vectors_
     support_, expert_weights_ = weights.support_, weights.expert_weights_
     expert_losses_, expert_names_ = weights.expert_losses_, weights.expert_names_
@@ -144,7 +147,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if "t_" in state:
             name = type(self).__name__
             raise ValueError(f"{name} was saved by an earlier version: fit it again.")
-        super().__setstate__(state)
+        super().__setstate__(renamed(state))
 
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn from scratch, in at most `max_iter` passes.
@@ -249,16 +252,22 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             if not is_learned:
                 with first_call(self, "space_") as new:
                     if new is self:
-                        self._model.check_can_learn()
+                        self.model_.check_can_learn()
                     read = new._next_rounds if new is self else new._first_rounds
                     batch = read(X, y, classes, sample_weight)
-                    new._learn(batch, np.arange(batch.n_rounds))
+                    new.learn_blocks(batch, np.arange(batch.n_rounds))
             if is_learned or max_iter_of(self) is not SINGLE_PASS:
                 self.n_iter_ = 1
         self._warn_diagnostics()
 
     def _check_stream(self, anew: bool) -> None:
         """A ValueError if the learner cannot start (`anew`) or resume a stream."""
+
+    def read(self, X: Features) -> Batch:
+        """The `Batch` of new rows, checked and without outputs."""
+        batch = self._read(X)
+        self._check_rows(batch)
+        return batch
 
     def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """Start a stream; the `Batch` of its first rows."""
@@ -268,8 +277,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _next_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
-        batch = self._read(X)
-        self._check_rows(batch)
+        batch = self.read(X)
         if classes is not None:
             self.space_.check_classes(classes)
         return self._with_outputs(batch, y, sample_weight, stream=True)
@@ -295,15 +303,15 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._scores_by(rounds, False)
-        return self._decode(theta).losses(self._truths(rounds.packed), random_state)
+        return self.decode(theta).losses(self._truths(rounds.packed), random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
-        self._learn(rounds, np.asarray(which))
+        self.learn_blocks(rounds, np.asarray(which))
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round with the weights of the optimizer, then learn it; the `Losses`."""
-        if not self._model.records:
+        if not self.model_.records:
             return super().play_and_learn(rounds, which, random_state)
         rng = check_random_state(random_state)
         return self._learned_losses(
@@ -313,7 +321,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions of rounds; nothing is learned."""
         rounds = rounds.take(which)
-        return answered(self._decode(self._thetas(rounds)), self._truths(rounds.packed))
+        return answered(self.decode(self._thetas(rounds)), self._truths(rounds.packed))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, then learn it; the `Losses` of the predictions.
@@ -331,7 +339,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _record_of_predictions(self) -> int:
         """The scores that a loop records: those of predictions, or if it cannot, those played."""
-        if not self._model.scores_ahead:
+        if not self.model_.scores_ahead:
             return Record.SCORES
         return Record.AVERAGE if self._predicts_by_average() else Record.LAST
 
@@ -343,17 +351,17 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     ) -> Losses:
         """Learn rounds; the `Losses` of the recorded scores by `judged`."""
         played: list[BlockResult] = []
-        self._learn(rounds, indices, lambda block, weight: played.append(block), record)
+        self.learn_blocks(rounds, indices, lambda block, weight: played.append(block), record)
         scores = [block.theta for block in played]
         theta = getattr(type(scores[0]), "joined", np.concatenate)(scores)
-        return judged(self._decode(theta), self._truths(rounds.packed[indices]))
+        return judged(self.decode(theta), self._truths(rounds.packed[indices]))
 
     def _truths(self, packed: Packed) -> Any:
         """What the scores of rounds are compared with: vertices (n, dim), or `Ragged`."""
-        return getattr(self._model, "truths", self.space_.unpack)(packed)
+        return getattr(self.model_, "truths", self.space_.unpack)(packed)
 
-    def _decode(self, theta: Any) -> Any:
-        """How scores become outputs: by the largest score, without a surrogate loss."""
+    def decode(self, theta: Any) -> Any:
+        """How scores (n, dim) become outputs: by the largest score, without a surrogate loss."""
         return LargestScores(theta, self.space_)
 
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
@@ -370,10 +378,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if optimizer is not None:
             self.optimizer_ = clone(optimizer).specialised()
         if space.task is not None or hasattr(space, "classes_"):
-            self.classes_ = getattr(space, "classes_", space._names_of_labels())
+            self.classes_ = getattr(space, "classes_", space.label_names())
         self.random_state_ = check_random_state(self.random_state)
-        self._intercept = self._wants_intercept()
-        self._model = self.new_model()
+        self.fit_intercept_ = self._wants_intercept()
+        self.model_ = self.new_model()
         self._take_decoder()
 
     def _take_decoder(self) -> None:
@@ -390,12 +398,12 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         if self._no_theorem:
             return super().certificate(delta)
         check_is_fitted(self, "space_")
-        if not hasattr(self._model, "certificate"):
+        if not hasattr(self.model_, "certificate"):
             return super().certificate(delta)
         loss = getattr(self, "loss_", None)
         if loss is not None and not getattr(loss, "bounds_surrogate", False):
             check_keeps_bound(self._given_decoder(), loss)
-        return self._model.certificate(delta)
+        return self.model_.certificate(delta)
 
     def _wants_intercept(self) -> bool:
         """Whether there is an intercept."""
@@ -413,16 +421,29 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         batch = batch._replace(packed=packed, weight=weight)
         if self.class_weight is not None:
             batch = weights.with_class_weights(self, batch, stream)
-        self._model.check(self, batch, stream)  # the last one: it may keep lengths of rounds
+        self.model_.check(self, batch, stream)  # the last one: it may keep lengths of rounds
         return batch
 
-    def _learn(
+    def learn_blocks(
         self, batch: Batch, order: Ints, note: Note = None, record: int = Record.NOTHING
     ) -> None:
-        """Learn rounds in `order`; ``note(played, weight)`` is called for every block."""
-        if not self._model.owns_arrays():
+        """Learn rounds in order, a block at a time.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rounds.
+        order : ndarray of int
+            Positions of the rounds to learn.
+        note : callable or None, default=None
+            ``note(played, weight)`` is called after each block, with the result of the model and
+            the weights of the rounds.
+        record : int, default=0
+            The scores to record; see `Model.learn`.
+        """
+        if not self.model_.owns_arrays():
             own_arrays(self)
-        model, weight = self._model, batch.weights
+        model, weight = self.model_, batch.weights
         blocks = model.blocks(batch, order, record)
         if max_iter_of(self) is SINGLE_PASS:
             blocks = with_progress(self, blocks, len(order))
@@ -440,8 +461,8 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _learn_aside(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Any:
         """Let a copy of the model learn a block, and replace the model by it."""
         with learning_aside(self, continues=True) as twin:
-            played = twin._model.learn(batch, block, weight, record)
-            twin._model.n_rounds = self._model.n_rounds + len(block)
+            played = twin.model_.learn(batch, block, weight, record)
+            twin.model_.n_rounds = self.model_.n_rounds + len(block)
         return played
 
     @property
@@ -452,19 +473,19 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def comparison(self, rounds: Batch) -> Any:
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
-        if not hasattr(self._model, "comparison"):
+        if not hasattr(self.model_, "comparison"):
             return super().comparison(rounds)
-        return self._model.comparison(rounds, rounds.weights)
+        return self.model_.comparison(rounds, rounds.weights)
 
     def _warn_diagnostics(self) -> None:
         """Warn about problems; after learning, so an error made of a warning does no harm."""
-        for trouble in self._model.diagnostics():
+        for trouble in self.model_.diagnostics():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
     def _scores_by(self, batch: Batch, averaged: bool) -> Any:
         """Scores of checked rows by the last weights, or by their average."""
         with self.lock:
-            return self._model.scores(batch, averaged)
+            return self.model_.scores(batch, averaged)
 
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
@@ -479,7 +500,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             return False
         if len(X) > 1 or not self._learns_alone():
             return False
-        model: Any = self._model
+        model: Any = self.model_
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
         weight = self._unit_weight
@@ -496,7 +517,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     def _learns_alone(self) -> bool:
         """Whether the model learns a row by itself, without notifying anybody else."""
-        model: Any = getattr(self, "_model", None)
+        model: Any = getattr(self, "model_", None)
         if not getattr(model, "learns_alone", False):
             return False
         model.state.check_can_learn()
@@ -529,22 +550,22 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     @available_if(is_classifier)
     def decision_function(self, X: Features) -> Floats:
         """Scores of the classes, (n, K); with two classes their difference, (n,)."""
-        learner = snapshot(self)
-        theta = learner._scores(X)
+        twin = snapshot(self)
+        theta = twin._scores(X)
         return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
 
     def predict(self, X: Features) -> Any:
         """The output of the largest score of every row, without randomness."""
-        learner = snapshot(self)
-        with lock_of(learner):
-            return learner._decode(learner._scores(X)).most_likely()
+        twin = snapshot(self)
+        with lock_of(twin):
+            return twin.decode(twin._scores(X)).most_likely()
 
     def _fitted_model(self, what: str) -> Any:
-        if not hasattr(self, "_model"):
+        if not hasattr(self, "model_"):
             raise AttributeError(f"{what} set by fit or partial_fit.")
-        return self._model
+        return self.model_
 
-    _scale = property(lambda self: self._model.scale)
+    _scale = property(lambda self: self.model_.scale)
 
     def __sklearn_tags__(self) -> Any:
         return with_rows(super().__sklearn_tags__(), self)

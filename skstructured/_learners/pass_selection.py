@@ -124,22 +124,22 @@ class HoldoutFit:
 
     def __init__(self, learner: Any, rounds: Batch, held_out: Ints, learned: Ints) -> None:
         self.learner, self.rounds = copy.copy(learner), rounds
-        self.learner._model = learner._model.fresh_copy()
+        self.learner.model_ = learner.model_.fresh_copy()
         self.held_out, self.learned, self.passes = held_out, learned, 0
 
     def learn(self, passes: int, random_state: np.random.RandomState) -> None:
         """Learn up to a number of passes over the other rounds, then score the held-out ones."""
         while self.passes < passes:
             order = random_state.permutation(self.learned) if self.learner.shuffle else self.learned
-            self.learner._learn(self.rounds, order)
+            self.learner.learn_blocks(self.rounds, order)
             self.passes += 1
-        model = self.learner._model
+        model = self.learner.model_
         self.theta = model.scores_of(self.rounds, self.held_out, bool(self.learner.average))
         self.truth = model.truths(self.rounds.packed[self.held_out])
 
     def targets(self) -> Floats:
         """Target losses (n,) of the most likely outputs."""
-        return self.learner._decode(self.theta).point_losses(self.truth)[1]
+        return self.learner.decode(self.theta).point_losses(self.truth)[1]
 
     def losses(self, factor: float) -> Floats:
         """Surrogate losses (n,) of the scores times a factor."""

@@ -54,12 +54,12 @@ def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: An
     return around_empty(X, lambda rest: method(rest, **options), position)
 
 
-def read_batch(learner: Any, X: Features, reset: bool = False) -> Batch:
+def read_batch(self: Any, X: Features, reset: bool = False) -> Batch:
     """The `Batch` of a new X, without outputs; values are not yet checked to be finite.
 
     Of label sequences, a list of matrices or `Ragged`; ValueErrors name the sequence.
     """
-    return reader_of(learner, reset).read(learner, X, reset)
+    return reader_of(self, reset).read(self, X, reset)
 
 
 def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
@@ -79,20 +79,20 @@ def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
         raise ValueError(f"Sequence {i} of X, position {bad - offsets[i]}: {what}") from None
 
 
-def scores_of_rows(learner: Any, X: Features) -> Any:
+def scores_of_rows(self: Any, X: Features) -> Any:
     """θ of every row of a new X, (n, dim)."""
-    if not hasattr(learner, "space_"):  # the check takes longer than the rest of a call with a row
-        check_is_fitted(learner, "space_")
-    batch = learner._read(X)
-    learner._check_rows(batch)
-    return learner._thetas(batch)
+    if not hasattr(self, "space_"):  # the check takes longer than the rest of a call with a row
+        check_is_fitted(self, "space_")
+    batch = self._read(X)
+    self._check_rows(batch)
+    return self._thetas(batch)
 
 
 def _space_has(method: str) -> Callable[[Any], bool]:
     """Whether the estimator's space has `method`; for `available_if`."""
 
-    def check(estimator: Any) -> bool:
-        space = getattr(estimator, "space_", None) or estimator._unfitted_space()
+    def check(self: Any) -> bool:
+        space = getattr(self, "space_", None) or self._unfitted_space()
         if not hasattr(space, method):
             hint = getattr(space, "instead_of_probabilities", "")
             raise AttributeError(f"{type(space).__name__} has no {method}.{hint}")
@@ -101,10 +101,10 @@ def _space_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-def has_probabilities(estimator: Any) -> bool:
+def has_probabilities(self: Any) -> bool:
     """Whether means are probabilities, by the space and by the loss; for `available_if`."""
-    _space_has("mean_proba")(estimator)
-    return has_probabilities_of(getattr(estimator, "loss_", None) or estimator._unfitted_loss())
+    _space_has("mean_proba")(self)
+    return has_probabilities_of(getattr(self, "loss_", None) or self._unfitted_loss())
 
 
 def has_probabilities_of(loss: Any) -> bool:
@@ -124,7 +124,7 @@ def played_alone(learner: Any, X: Any) -> Floats | None:
 
     Rows that have to be refused are among those that do.
     """
-    play = getattr(getattr(learner, "_model", None), "play_alone", None)
+    play = getattr(getattr(learner, "model_", None), "play_alone", None)
     if play is None or not is_ready(learner, X) or len(X) > 1 or X.dtype != DOUBLE:
         return None
     return play(X, norms_of(learner), bool(learner.average))
@@ -140,6 +140,24 @@ def warn_of_costs(decoder: Decoder, space: OutputSpace) -> None:
             UserWarning,
             stacklevel=7,
         )
+
+
+def decode_scores(self: Any, theta: Any, mu: Floats | None = None) -> Decoding:
+    """Outputs, draws and exact expectations of scores, by the decoder.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n, dim)
+        Scores, as those of `embedding_scores`.
+    mu : ndarray of shape (n, dim) or None, default=None
+        Their regularized predictions, if they are known.
+
+    Returns
+    -------
+    Decoding
+        With the methods `most_likely`, `draw`, `means`, `expected_loss` and others.
+    """
+    return Decoding(theta, self.loss_, self._given_decoder(), mu)
 
 
 class DecodedPredictions:
@@ -179,19 +197,16 @@ class DecodedPredictions:
             loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it
 
     _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
-
-    def _decode(self, theta: Any, mu: Floats | None = None) -> Decoding:
-        """How scores become outputs, perhaps with known means."""
-        return Decoding(theta, self.loss_, self._given_decoder(), mu)
+    decode = decode_scores
 
     def _decoding(self, X: Features) -> Decoding:
         with lock_of(self):
             theta_and_mu = played_alone(self, X)
             if theta_and_mu is not None:
-                return self._decode(theta_and_mu[:1], theta_and_mu[1:])
-        learner = snapshot(self)
-        with lock_of(learner):
-            return learner._decode(learner._scores(X))
+                return self.decode(theta_and_mu[:1], theta_and_mu[1:])
+        twin = snapshot(self)
+        with lock_of(twin):
+            return twin.decode(twin._scores(X))
 
     def embedding_scores(self, X: Features) -> Any:
         """Scores θ in the embedding of the outputs, the input of the decoder.
@@ -226,11 +241,11 @@ class DecodedPredictions:
         "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
         default decoder then predicts the median of `predict_proba` instead.
         """
-        learner = snapshot(self)
-        theta, space, loss = learner._scores(X), learner.space_, learner.loss_
+        twin = snapshot(self)
+        theta, space, loss = twin._scores(X), twin.space_, twin.loss_
         if space.task != "multiclass":
-            return learner._decode(theta).scores()
-        two = len(learner.classes_) == 2
+            return twin.decode(theta).scores()
+        two = len(twin.classes_) == 2
         if space.scores_classes and (theta.shape[1] == 1 or not two):
             return theta[:, 0] if two else theta
         vertices = space.vertices()
@@ -281,9 +296,9 @@ class DecodedPredictions:
         ValueError
             For NaN or inf in X, and for another number of features than in `fit`.
         """
-        learner = snapshot(self)
-        theta = learner._scores(X)
-        return learner.loss_.log_proba(theta)
+        twin = snapshot(self)
+        theta = twin._scores(X)
+        return twin.loss_.log_proba(theta)
 
     def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.

@@ -42,39 +42,30 @@ def dense_product(X: Matrix, V: Floats) -> Floats:
     return products
 
 
-class LinearWeights:
-    """Properties of learners whose `_weights()` is a float64 matrix, the intercept last."""
+def coefficients(self: Any) -> Array:
+    """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
+    return self._weights()[:, : self.n_features_in_]
 
-    n_features_in_: int
-    _intercept: bool
-    _weights: Callable[[], Floats]
-    _scale: Any
 
-    @property
-    def coef_(self) -> Array:
-        """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
-        return self._weights()[:, : self.n_features_in_]
+def intercepts(self: Any) -> Array:
+    """Intercepts of shape (dim,); zeros if it was fitted without."""
+    W = self._weights()
+    return W[:, self._scale.columns].copy() if self.fit_intercept_ else np.zeros(len(W))
 
-    @property
-    def intercept_(self) -> Array:
-        """Intercepts of shape (dim,); zeros if it was fitted without."""
-        W = self._weights()
-        return W[:, self._scale.columns].copy() if self._intercept else np.zeros(len(W))
 
-    @property
-    def missing_coef_(self) -> Array:
-        """What a missing feature adds to scores, (dim, n_features_in_); `missing="indicator"`."""
-        W, width = self._weights(), self.n_features_in_
-        if not self._scale.indicators:
-            raise AttributeError('missing_coef_ is only set with missing="indicator".')
-        return W[:, width : 2 * width]
+def missing_coefficients(self: Any) -> Array:
+    """What a missing feature adds to scores, (dim, n_features_in_); `missing="indicator"`."""
+    W, width = self._weights(), self.n_features_in_
+    if not self._scale.indicators:
+        raise AttributeError('missing_coef_ is only set with missing="indicator".')
+    return W[:, width : 2 * width]
 
 
 def of_experts(what: str, method: str) -> property:
     """Make the property that asks a learner's model of experts."""
 
     def get(self: Any) -> Any:
-        model = getattr(self, "_model", None)
+        model = getattr(self, "model_", None)
         if not getattr(model, "mixes", False):
             raise AttributeError('Experts are set by partial_fit or fit with optimizer="mixture".')
         with self.lock:

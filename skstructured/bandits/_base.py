@@ -100,6 +100,8 @@ class BanditModel(State, ABC):
     dense = True
     #: Rounds simulated at a time.
     block = 64
+    #: Whether ``simulate`` plays and learns blocks in a compiled loop.
+    compiled = False
 
     def scores(self, Z: Matrix) -> Floats:
         """Scores (n, K) of rows that are played next."""
@@ -129,18 +131,6 @@ class BanditModel(State, ABC):
     def block_size(self, learner: "BanditClassifier", rows: Rows) -> int:
         """How many rounds are simulated at a time."""
         return self.block
-
-    def simulate(
-        self, learner: "BanditClassifier", rows: Rows, block: Ints, codes: Ints
-    ) -> tuple[Any, Any, int]:
-        """Play and learn a block: codes of actions, propensities, the row that stopped it or −1."""
-        Z = learner._ready(rows.X[block], self.scale)
-        uniforms = learner.random_state_.random_sample((len(block), learner.draws))
-        played = []
-        for i, u in enumerate(uniforms):
-            played.append(self.round(Z[i : i + 1], codes[i], u, learner._rho()))
-            learner._count(played[i][0] != codes[i])
-        return *zip(*played, strict=True), -1  # type: ignore[return-value]  # one pair at least
 
     def round(self, z: Matrix, truth: int, uniforms: Floats, rho: float) -> Any:
         """Play and learn a transformed row; the position of the action, and its propensity."""
@@ -183,7 +173,6 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     exploration: float | None = None
     horizon: int | None = None
-    _model: Any
 
     @abstractmethod
     def _new_model(self, K, width):
@@ -191,8 +180,8 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def new_model(self) -> BanditModel:
         """Return a model that has learned nothing; see `OnlineEstimator`."""
-        scale = scale_of(self, self.n_features_in_, self._intercept)
-        model = self._new_model(self.space_.dim_, scale.columns + self._intercept)
+        scale = scale_of(self, self.n_features_in_, self.fit_intercept_)
+        model = self._new_model(self.space_.dim_, scale.columns + self.fit_intercept_)
         model.scale = scale
         return model
 
@@ -208,17 +197,19 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def _formed(self, rows):
         """Transformed rows, in the form that the model needs."""
-        return with_intercept(rows.matrix, self._intercept) if self._model.dense else rows.matrix
+        return (
+            with_intercept(rows.matrix, self.fit_intercept_) if self.model_.dense else rows.matrix
+        )
 
     def _thetas(self, batch):
         with self.lock:
-            return self._model.predicted(self._formed(self._scale.transformed(batch.rows)))
+            return self.model_.predicted(self._formed(self._scale.transformed(batch.rows)))
 
     def _played(self, X):
         """Scores of checked rows in the next round, and the probabilities of each class."""
         Z = self._ready(X, self._scale.copy())
-        theta = self._model.scores(Z)
-        return theta, self._model.distribution(theta, Z, self._rho())
+        theta = self.model_.scores(Z)
+        return theta, self.model_.distribution(theta, Z, self._rho())
 
     def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose a class for every row, before anything about it is known.
@@ -284,7 +275,7 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
             X, *checked = self._choices(X, actions, rewards, propensities)
             with self.lock, learning_aside(self, True, draws=self.draws > 1) as twin:
                 twin._account(X, checked[0], checked[2])
-                model, size = twin._model, (X.shape[0], self.draws - 1)
+                model, size = twin.model_, (X.shape[0], self.draws - 1)
                 coins = twin.random_state_.random_sample(size)
                 model.learn(twin._ready(X, model.scale), *checked, coins, twin._rho())
                 model.n_rounds += X.shape[0]
@@ -354,8 +345,18 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
 
-    def _learn(self, batch, order, note=None, record=0):
-        """Simulate rounds one by one, with the learner's own draws."""
+    def learn_blocks(self, batch, order, note=None, record=0):
+        """Simulate rounds one by one, with the learner's own draws.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rounds.
+        order : ndarray of int
+            Positions of the rounds to simulate.
+        note, record
+            Ignored: simulated rounds are not recorded.
+        """
         self._simulate(batch, order)
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
@@ -380,21 +381,36 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
 
     def _simulate(self, batch, order):
         """Play and learn row by row; returns positions of the actions, and propensities."""
-        n, size = len(order), self._model.block_size(self, batch.rows)
+        n, size = len(order), self.model_.block_size(self, batch.rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
             span = slice(start, start + size)
             block = order[span]
             with self.lock, learning_aside(self, True, draws=True) as twin:
-                played = twin._model.simulate(twin, batch.rows, block, batch.packed[block])
+                played = twin._play_block(batch.rows, block, batch.packed[block])
                 actions[span], propensities[span], stopped = played
             if stopped >= 0:
                 raise_bad_row(self, batch.X, block[stopped])
         return actions, propensities
 
+    def _play_block(self, rows, block, codes):
+        """Play and learn a block: codes of actions, propensities, the row that stopped it or −1."""
+        model, played = self.model_, []
+        uniforms = self.random_state_.random_sample((len(block), self.draws))
+        if model.compiled:
+            V = self.space_.unpack(codes)
+            actions, propensities, stopped = model.simulate(rows, block, V, uniforms[:, 0])
+            self._count((actions != codes)[: stopped if stopped >= 0 else len(block)])
+            return actions, propensities, stopped
+        Z = self._ready(rows.X[block], model.scale)
+        for i, u in enumerate(uniforms):
+            played.append(model.round(Z[i : i + 1], codes[i], u, self._rho()))
+            self._count(played[i][0] != codes[i])
+        return *zip(*played, strict=True), -1
+
     def _count(self, wrong):
         """Count rounds that were simulated; `wrong` marks the mistakes."""
-        self._model.n_rounds += np.size(wrong)
+        self.model_.n_rounds += np.size(wrong)
         self.n_mistakes_ += int(np.count_nonzero(wrong))
 
     # The proofs take every action as drawn with the weights it is learned with, whatever happened

@@ -201,19 +201,22 @@ class ScaledWeights(BanditModel):
         dim = int(self.state.vector[BanditState.N_CLASSES])
         return Kernels((move_and_score_kernel(dim, sparse), play_bandit_round), [self])
 
+    compiled = True
+
     def block_size(self, learner, rows):
         scale = self.scale
         return scale.block_size(self._loop(scale.makes_sparse(rows)).block_size, rows)
 
-    def simulate(self, learner, rows, block, codes):
+    def simulate(self, rows, block, V, uniforms):
+        """Play and learn a block with vertices V; see `BanditClassifier`."""
         m, state, scale = len(block), self.state, self.scale
         sparse, drawn = scale.makes_sparse(rows), np.zeros((m, len(Draw)))
         state.store_for(sparse)
-        drawn[:, Draw.UNIFORM] = learner.random_state_.random_sample(m)
+        drawn[:, Draw.UNIFORM] = uniforms
         pending = scale.counted(rows, block, np.ones(m))
-        rounds = single_row_rounds(pending.places, learner.space_.unpack(codes), np.ones(m))
+        rounds = single_row_rounds(pending.places, V, np.ones(m))
         options = np.zeros(len(LoopOption), dtype=np.int64)
-        options[LoopOption.DIM] = len(learner.classes_)
+        options[LoopOption.DIM] = V.shape[1]
         # The gradient kernels read the state as parameters: ρ is another in every round.
         results = (drawn, NO_FLOATS, NO_FLOATS, NO_FLOATS)
         constants, kernels = (state.vector, options), self._loop(sparse)
@@ -222,9 +225,7 @@ class ScaledWeights(BanditModel):
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(pending.undo)
             scale.apply(rows, block[:stopped])
-        actions = drawn[:, Draw.ACTION].astype(np.intp)
-        learner._count((actions != codes)[: stopped if stopped >= 0 else m])
-        return actions, drawn[:, Draw.PROPENSITY], stopped
+        return drawn[:, Draw.ACTION].astype(np.intp), drawn[:, Draw.PROPENSITY], stopped
 
 
 @inherit_parameters(OnlineStructuredPredictor)
@@ -347,7 +348,7 @@ class BanditGaptronClassifier(BanditClassifier):
         X, scale = rounds.X, self._scale
         if scale.used:
             X = scale.reset_copy().apply(rounds.rows)[0].matrix
-        return Comparison(self.loss_, X, self.space_.unpack(rounds.packed), self._intercept)
+        return Comparison(self.loss_, X, self.space_.unpack(rounds.packed), self.fit_intercept_)
 
     def _surrogate(self, theta, codes):
         return self.loss_.mean_and_value(theta, self.space_.unpack(codes))[1]
@@ -381,7 +382,7 @@ class BanditGaptronClassifier(BanditClassifier):
         if trouble is not None:
             raise GuaranteeError(trouble)
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
-        reach = dim * math.sqrt(self._model.state.vector[BanditState.X_SQ]) * self.radius  # type: ignore[operator]  # given
+        reach = dim * math.sqrt(self.model_.state.vector[BanditState.X_SQ]) * self.radius  # type: ignore[operator]  # given
         if self.exploration == 0.0:
             factor = math.exp(2.0 * reach / dim) if 2.0 * reach / dim < 700.0 else math.inf
             return factor * reach**2 / math.log(2.0)
@@ -403,7 +404,7 @@ class BanditGaptronClassifier(BanditClassifier):
         no_high_probability(self, delta)
         numbers = {
             "K": float(len(self.classes_)),
-            "X": math.sqrt(self._model.state.vector[BanditState.X_SQ]),
+            "X": math.sqrt(self.model_.state.vector[BanditState.X_SQ]),
         }
         name = f"Gaptron with bandit feedback, {self.loss}"
         return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)  # type: ignore[arg-type]
@@ -422,7 +423,7 @@ class BanditGaptronClassifier(BanditClassifier):
             )
         if self.horizon is not None and self.t_ > self.horizon:
             return f"{self.t_} rounds exceed horizon={self.horizon}."
-        largest = math.sqrt(self._model.state.vector[BanditState.LARGEST_SQ])
+        largest = math.sqrt(self.model_.state.vector[BanditState.LARGEST_SQ])
         if self.feature_norm is not None and largest > self.feature_norm * (1.0 + 1e-9):
             return f"A row with ‖x‖ = {largest:.6g} exceeded feature_norm={self.feature_norm:g}."
         if self.horizon is None and self.exploration is None and self.loss != "logistic":

@@ -124,8 +124,8 @@ class BanditReduction(BanditClassifier):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    estimator_ = property(attrgetter("_model.estimator"), doc="The learner that was taught.")
-    n_taught_ = property(attrgetter("_model.count"), doc="Rounds it has learned.")
+    estimator_ = property(attrgetter("model_.estimator"), doc="The learner that was taught.")
+    n_taught_ = property(attrgetter("model_.count"), doc="Rounds it has learned.")
 
     def _check_parameters(self):
         super()._check_parameters()

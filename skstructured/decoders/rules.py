@@ -267,7 +267,9 @@ class Sampled(Decoder):
         """y* = nearest vertex to μ and p = 1."""
         return _nearest(mu, loss), np.ones(len(mu))
 
-    most_likely = Randomized.most_likely
+    def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
+        """y* (n, dim); with costs the output of the least expected cost."""
+        return _least_risk(mu, loss)
 
 
 class GapDecoder(Decoder):

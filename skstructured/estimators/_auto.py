@@ -30,8 +30,7 @@ def pack_outputs(learner, y, sample_weight):
     space = learner.space_
     vars(learner).pop("classes_", None)  # of another space
     if space.task is not None or hasattr(space, "classes_"):
-        learner.classes_ = getattr(space, "classes_", space._names_of_labels())
-    learner._take_decoder()
+        learner.classes_ = getattr(space, "classes_", space.label_names())
     packed = space.pack(y)
     weight = check_weights(sample_weight, packed, len(packed))
     if learner.class_weight is not None:
@@ -39,7 +38,7 @@ def pack_outputs(learner, y, sample_weight):
     return packed, weight
 
 
-def resolve_loss_and_optimizer(learner, space, columns, mixes=True, most_weights=1 << 20):
+def resolve_loss_and_optimizer(learner, space, columns, mixes, most_weights=1 << 20):
     """The loss and the optimizer of a learner over a fitted space, for rows of so many features.
 
     "auto" is a mixture, unless it `mixes` none, and for too many weights: each expert has as many.
@@ -51,7 +50,7 @@ def resolve_loss_and_optimizer(learner, space, columns, mixes=True, most_weights
     else:
         loss = fenchel_young_over(space, *template.terms(space, learner.regularizer))
     if is_auto(optimizer):
-        is_cheap = space.dim_ * (columns + 1) <= most_weights and not learner._many_passes
+        is_cheap = space.dim_ * (columns + 1) <= most_weights
         optimizer = "mixture" if is_cheap and mixes else "parameter_free"
     resolve = sequence_optimizer if space.reader.has_sequences else resolve_optimizer
     return loss, resolve(optimizer)

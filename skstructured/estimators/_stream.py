@@ -100,18 +100,12 @@ class StreamMember(State):
         learner, order, scores = self.learner, np.arange(batch.n_rounds), []
         record = learner._record_of_predictions()
         if record != Record.SCORES:
-            learner._learn(batch, order, lambda block, _: scores.append(block.theta), record)
+            learner.learn_blocks(batch, order, lambda block, _: scores.append(block.theta), record)
         else:  # its loop only knows scores that are played
             for i in np.split(order, batch.n_rounds):
                 scores.append(learner._thetas(batch.take(i)))
-                learner._learn(batch, i)
+                learner.learn_blocks(batch, i)
         return learner.loss_.mean(np.concatenate(scores))
-
-    def checked(self, X: Features) -> Batch:
-        """The `Batch` of new rows."""
-        batch = self.learner._read(X)
-        self.learner._check_rows(batch)
-        return batch
 
     def means_of(self, batch: Batch) -> Floats:
         """Mean predictions (n, dim) of rounds that were read."""
@@ -198,7 +192,7 @@ class StreamMixture(State):
 
     def predict_mean(self, X: Features) -> Floats:
         """Mixtures (n, dim) for new rows."""
-        return self.means_of(self.members[0].checked(X))
+        return self.means_of(self.members[0].learner.read(X))
 
     def means_of(self, batch: Batch) -> Floats:
         """Mixtures (n, dim) for rounds that were read, some at a time; nothing is learned."""

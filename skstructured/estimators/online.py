@@ -275,12 +275,12 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     def _parts(self, space):
         columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
-        return resolve_loss_and_optimizer(self, space, columns)
+        return resolve_loss_and_optimizer(self, space, columns, mixes=not self._many_passes)
 
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""
         if self.space_.reader.has_sequences:
-            return RoundModel(self, ChainRounds(self))
+            return RoundModel(self, ChainRounds(self.space_, self._given_decoder()))
         return LinearModel(self)
 
 
@@ -463,7 +463,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineEstimator):
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound on its mistakes, against the hinge losses ``max(1 − m, 0)`` of any U."""
         check_is_fitted(self)
-        X = math.sqrt(2.0 * self._model.state.vector[FixedStepState.LARGEST_SQ])
+        X = math.sqrt(2.0 * self.model_.state.vector[FixedStepState.LARGEST_SQ])
         return PerceptronCertificate("Van der Hoeven (2020), section 4.2", X)
 
     def comparison(self, rounds: Batch) -> Comparison:
@@ -475,7 +475,7 @@ class SecondOrderModel(Model):
     """The weights of the second-order Perceptron over standardized rows."""
 
     def __init__(self, learner):
-        intercept, K = learner._intercept, learner.space_.dim_
+        intercept, K = learner.fit_intercept_, learner.space_.dim_
         self.scale = scale_of(learner, learner.n_features_in_, intercept, forgets=False)
         width, alpha = self.scale.columns + intercept, check_positive("alpha", learner.alpha)
         self.learned, self.intercept = SecondOrderWeights(K, width, alpha), intercept
@@ -576,7 +576,7 @@ class SecondOrderPerceptron(ClassifierMixin, OnlineEstimator):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    n_mistakes_ = property(attrgetter("_model.n_mistakes"), doc="Mistakes during learning.")
+    n_mistakes_ = property(attrgetter("model_.n_mistakes"), doc="Mistakes during learning.")
 
     def fit(self, X: Features, y: Outputs) -> Self:  # type: ignore[override]  # without weights
         """Learn one pass from scratch; returns self."""

@@ -151,7 +151,6 @@ class StructuredRegressor(RegressorMixin, Mixture):
 
     def predict(self, X: Features) -> Array:
         """Predictions (n,)."""
-        learner = snapshot(self)
-        check_is_fitted(learner, "space_")
-        X = learner._checked_rows(X) if learner._is_auto() else X
-        return learner._decoded(learner._mixed.scores(X))
+        twin = snapshot(self)
+        check_is_fitted(twin, "space_")
+        return twin._decoded(twin._mixed_scores(X))

@@ -33,8 +33,8 @@ from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
+from skstructured.sequences import _predictions as of_sequences
 from skstructured.sequences._decoding import SequenceLoss
-from skstructured.sequences._predictions import SequencePredictions as OfSequences
 
 __all__ = ["StructuredPredictor"]
 
@@ -279,6 +279,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
         self.space_ = self._unfitted_space().fit(y)
         of_chains = SequenceLoss(self.space_, Shannon(), scale=1.0)
         self.loss_ = of_chains if self.space_.reader.has_sequences else FenchelYoung(self.space_)
+        self._take_decoder()
         packed, weight = pack_outputs(self, y, sample_weight)
         self.t_ = len(packed)
         return packed, weight
@@ -319,8 +320,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
         return 0.1 * np.array(is_bounded), weighted - plain
 
     def _judge(self, theta, packed, weight):
-        y = self.space_.decode(self.space_.unpack(packed))
-        return self._decode(theta).score(y, weight)
+        return self.decode(theta).score(self.space_.decode(self.space_.unpack(packed)), weight)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -372,7 +372,8 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds that are predicted and not learned."""
-        return self._losses_of(self._model.means_of, rounds.take(which), random_state)
+        rng = check_random_state(random_state)
+        return self._losses_of(self._model.means_of, rounds.take(which), rng)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -380,15 +381,16 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
 
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Predict each round, and learn it before the next; the `Losses`."""
-        return self._losses_of(self._learn_stream, rounds.take(which), random_state)
+        rng = check_random_state(random_state)
+        return self._losses_of(self._learn_stream, rounds.take(which), rng)
 
     def answer(self, rounds: Batch, which: Ints) -> Losses:
         """The `Losses` of predictions; nothing is learned."""
-        return self._answered(self._model.means_of, rounds.take(which))
+        return self._losses_of(self._model.means_of, rounds.take(which))
 
     def answer_and_learn(self, rounds: Batch, which: Ints) -> Losses:
         """Predict each round, and learn it before the next; the `Losses` of the predictions."""
-        return self._answered(self._learn_stream, rounds.take(which))
+        return self._losses_of(self._learn_stream, rounds.take(which))
 
     def _begin_stream(self, X, y, classes, sample_weight, resumes):
         """Set up members, with the fitted mixture if it resumes; the first `Batch`."""
@@ -456,29 +458,24 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
         """How means of a stream, mixed with a little of the uniform one, become outputs."""
         return Decoding(self.loss_.link(mu, 1e-9), self.loss_, self._given_decoder(), mu)
 
-    def _losses_of(self, means_of, rounds, random_state):
+    def _losses_of(self, means_of, rounds, rng=None):
+        """The `Losses` of draws by a generator; without one, of the most likely outputs."""
         decoding, V = self._of_means(means_of(rounds)), self.space_.unpack(rounds.packed)
-        lost = self.space_.expected_loss(decoding._drawn(check_random_state(random_state)), V)
-        return Losses(lost, decoding.expected_loss(V), np.full(len(V), np.nan))
-
-    def _answered(self, means_of, rounds):
-        decoding, V = self._of_means(means_of(rounds)), self.space_.unpack(rounds.packed)
-        lost = self.space_.expected_loss(decoding._anchor(), V)
-        return Losses(lost, lost, np.full(len(V), np.nan))
+        lost = self.space_.expected_loss(decoding.drawn(rng) if rng else decoding.anchor(), V)
+        return Losses(lost, decoding.expected_loss(V) if rng else lost, np.full(len(V), np.nan))
 
     def _decoding(self, X):
-        learner = snapshot(self)
-        check_is_fitted(learner, "space_")
-        if hasattr(learner, "_model"):
-            _check_n_features(learner, X, reset=False)
-            return learner._of_means(learner._model.predict_mean(X))
-        if learner.space_.reader.has_sequences:
-            return learner._decode(learner._chain.scores(learner._sequences(X)))
-        X = learner._checked_rows(X) if learner._is_auto() else X
-        return learner._decode(learner._mixed.scores(X))
+        twin = snapshot(self)
+        check_is_fitted(twin, "space_")
+        if hasattr(twin, "_model"):
+            _check_n_features(twin, X, reset=False)
+            return twin._of_means(twin._model.predict_mean(X))
+        if twin.space_.reader.has_sequences:
+            return twin.decode(twin._chain.scores(twin._sequences(X)))
+        return twin.decode(twin._mixed_scores(X))
 
-    predict_marginals, predict_nbest = OfSequences.predict_marginals, OfSequences.predict_nbest
-    log_proba, log_partition = OfSequences.log_proba, OfSequences.log_partition
+    predict_marginals, predict_nbest = of_sequences.predict_marginals, of_sequences.predict_nbest
+    log_proba, log_partition = of_sequences.log_proba, of_sequences.log_partition
 
     def _scores(self, X):
         return self._decoding(X).theta

@@ -148,7 +148,7 @@ def choose_kind(estimator: Any) -> Any:
         if isinstance(space, space_class):
             return kind(estimator, space)
     has_labels, hint = np.ndim(getattr(estimator, "classes_", 0)) == 1, ""
-    if isinstance(space, spaces.LabelSequence):
+    if hasattr(space, "chains"):
         hint = " For label sequences compare predict_marginals with a threshold."
     elif has_labels and hasattr(estimator, "predict_proba"):
         return OfClasses(estimator, space)

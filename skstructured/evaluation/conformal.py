@@ -297,11 +297,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If groups are missing or not expected, or if the estimator raises one.
         """
-        learner = snapshot(self)
-        kind = learner._kind()
+        twin = snapshot(self)
+        kind = twin._kind()
         P = kind.numbers(X)
         sets = kind.sets(P, math.inf)
-        for rows, q in learner._parts(groups, len(P)):
+        for rows, q in twin._parts(groups, len(P)):
             sets[rows] = kind.sets(P[rows], q)
         return sets
 
@@ -328,13 +328,13 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If X and y differ in length, if groups are missing or not expected, or if the estimator
             raises one.
         """
-        learner = snapshot(self)
-        kind = learner._kind()
+        twin = snapshot(self)
+        kind = twin._kind()
         read, P = kind.read(y), kind.numbers(X)
         check_lengths(len(P), len(read))
         scores = kind.scores(P, read)
         covered = np.empty(len(scores), dtype=bool)
-        for rows, q in learner._parts(groups, len(scores)):
+        for rows, q in twin._parts(groups, len(scores)):
             limit = q if np.ndim(q) == 0 else np.append(q, -math.inf)[read[rows]]
             covered[rows] = scores[rows] <= limit
         return covered

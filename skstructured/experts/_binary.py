@@ -59,9 +59,9 @@ def is_fitted(expert):
     return True
 
 
-def checked_rows(estimator, X, reset):
+def checked_rows(estimator, X, reset, takes_nan):
     """Checked X as the experts get it: frames and CSR unchanged, anything else as an array."""
-    finite = "allow-nan" if estimator._takes_nan else True
+    finite = "allow-nan" if takes_nan else True
     if issparse(X):
         check_sparse(X)
     checked, is_frame = X, hasattr(X, "columns") and hasattr(X, "dtypes")

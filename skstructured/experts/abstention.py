@@ -237,7 +237,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
-        return self._rounds(checked_rows(self, X, reset=False), y)
+        return self._rounds(checked_rows(self, X, False, self._takes_nan), y)
 
     def _rounds(self, rows, y):
         """The `Batch` of checked rows, which collects the losses of the experts."""
@@ -250,7 +250,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         """Restart; the `Batch` of the rows."""
         named, space = self._named, Simplex()
         self._takes_nan = get_tags(self).input_tags.allow_nan
-        rows = checked_rows(self, X, reset=True)
+        rows = checked_rows(self, X, True, self._takes_nan)
         if stream:
             space.fit_stream(y, classes)
         else:
@@ -332,7 +332,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     def decision_function(self, X: Features) -> Floats:
         """ŷ in [−1, 1], (n,): the weighted mean of the experts' opinions."""
         check_is_fitted(self, "classes_")
-        rows = checked_rows(self, X, reset=False)
+        rows = checked_rows(self, X, False, self._takes_nan)
         with self.lock:
             return self._hedged(rows)
 

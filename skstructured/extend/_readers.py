@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from skstructured._base.ragged import stack_labels, stack_rows
 from skstructured._base.validation import check_features, read_rows
 from skstructured._engine.rows import Rows
@@ -50,6 +48,4 @@ class SequenceReader(RowReader):
 def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
     """The `Batch` of rounds of several rows: `Ragged` sequences, or items."""
     values = check_features(learner, stacked.values, reset)
-    values = values if values.dtype == np.float64 else values.astype(np.float64)
-    learner._dtype = np.dtype(np.float64)
     return Batch(Rows.from_array(values), None, None, stacked.offsets)

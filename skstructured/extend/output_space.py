@@ -71,6 +71,9 @@ class OutputSpace(Component, ABC):
     #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
     #: losses and projections then take it off first, which keeps the digits behind it.
     constant_sum: bool = False
+    #: Whether each coordinate of a vertex is one yes-or-no answer, 0 or 1: margin losses are then
+    #: summed over them.
+    has_indicators: bool = False
     #: Whether outputs may lie between vertices, as tied ranks do.
     has_ties: bool = False
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
@@ -105,13 +108,13 @@ class OutputSpace(Component, ABC):
         For multilabel outputs these are the values 0 and 1; the learner's own `classes_` are
         accepted too.
         """
-        expected: Any = getattr(self, "classes_", self._names_of_labels() if self.task else ())
+        expected: Any = getattr(self, "classes_", self.label_names() if self.task else ())
         passed, expected = (set(np.ravel(labels).tolist()) for labels in (classes, expected))  # type: ignore[arg-type]
         if passed != expected and not (self.task == "multilabel" and passed <= {0, 1}):
             name = type(self).__name__
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 
-    def _names_of_labels(self) -> Array:
+    def label_names(self) -> Array:
         """`classes_` of learners over a space without: columns of y that have names, or numbers."""
         numbers, names = np.arange(self.dim_), getattr(self, "label_names_", None)
         has_names = names is not None and names != [*map(str, numbers)]

@@ -58,8 +58,7 @@ class Likelihood:
         value = -self.share @ logs[self.chosen] + 0.5 * self.ridge @ weights**2
         gaps = self.spread * proba
         gaps[self.chosen] -= self.share
-        gradient = self.Z.T @ gaps + self.ridge * weights
-        return Point(weights, float(value), gradient, theta, proba)
+        return Point(weights, float(value), self.Z.T @ gaps + self.ridge * weights, theta, proba)
 
     def means(self, proba: Floats) -> Matrix:
         """Mean items (n, p) of the rounds, CSR if Z is."""
@@ -347,9 +346,15 @@ def _warn_of_unknown(unknown, constant, learner):
     )
 
 
+def list_names(learner):
+    """Names of features, x0, x1, … if they have none."""
+    default = [f"x{j}" for j in range(learner.n_features_in_)]
+    return np.array(getattr(learner, "feature_names_in_", default), dtype=object)
+
+
 def _listed(features, learner, most=8):
     """Names of some features."""
-    names = learner._names()
+    names = list_names(learner)
     text = ", ".join(repr(names[j]) for j in features[:most])
     return text + (f" and {len(features) - most} more" if len(features) > most else "")
 

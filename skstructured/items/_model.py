@@ -16,7 +16,7 @@ from skstructured._engine.state import LoopOption, clear
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
-from skstructured.losses.oracles import RESIDUAL_TOL
+from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
 from skstructured.sequences._model import add_position, add_scaled, gather_sparse, row_product
@@ -253,23 +253,24 @@ class ItemRounds(RoundKind):
     left_at_most = RESIDUAL_TOL
     by_ratio = (GradientDescent, RelativeStep)
 
-    def __init__(self, learner: Any) -> None:
-        self.steps, self.centered = learner._steps, learner.space_.constant_sum
+    def __init__(self, steps: Any, centered: bool) -> None:
+        self.steps, self.centered = steps, centered
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved object."""
         vars(self).update(renamed(state))
 
     def new_scale(self, learner: Any) -> Any:
-        centered = learner._intercept or self.centered
+        centered = learner.fit_intercept_ or self.centered
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         scale = scale_of(learner, columns, centered)
         return scale if self.steps is None else scale.without_edges()  # steps are indicators
 
     def constants(self, model: Any) -> tuple[Floats, Ints]:
-        _, regularizer, oracle = model.loss._terms()
+        space, regularizer = model.loss.space.space, model.loss.regularizer
+        is_iterative = find_oracle(space, regularizer).iterative
         options = np.zeros(ItemOption.CENTERED + 1, np.int64)
-        options[[LoopOption.DIM, LoopOption.INNER, LoopOption.FRESH]] = 1, 1, oracle.iterative
+        options[[LoopOption.DIM, LoopOption.INNER, LoopOption.FRESH]] = 1, 1, is_iterative
         options[LoopOption.ROOM] = 2 * MAX_COMPARED_ITEMS**2 + model.width
         options[[ItemOption.INTERCEPT, ItemOption.CENTERED]] = model.intercept, self.centered
         return regularizer.kernel_params(), options

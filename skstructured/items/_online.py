@@ -11,7 +11,7 @@ from skstructured._base.ragged import Ragged
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions, check_batch
+from skstructured._learners.predictions import check_batch, decode_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._readers import stacked_batch
@@ -69,17 +69,15 @@ class ItemLearner(OnlineEstimator):
 
     def new_model(self) -> Any:
         """Return a model that has learned nothing; see `OnlineEstimator`."""
-        return RoundModel(self, ItemRounds(self))
+        return RoundModel(self, ItemRounds(self._steps, self.space_.constant_sum))
 
-    _given_decoder = given_decoder
+    _given_decoder, decode = given_decoder, decode_scores
 
     def _take_decoder(self) -> None:
         self.loss_.warn_without_gap()
 
     def _wants_intercept(self) -> bool:
         return super()._wants_intercept() and not self.space_.constant_sum
-
-    _decode: Any = DecodedPredictions._decode
 
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
@@ -194,9 +192,9 @@ class ItemLearner(OnlineEstimator):
         return super().resume(items, self._targets(items, y))
 
     def _decoding(self, items: Items) -> Decoding:
-        learner = snapshot(self)
-        with learner.lock:
-            return learner._decode(learner._scores(items))
+        twin = snapshot(self)
+        with twin.lock:
+            return twin.decode(twin._scores(items))
 
     def decision_function(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Scores of the items, ``X coef_ + intercept_``.
@@ -241,7 +239,7 @@ class ItemLearner(OnlineEstimator):
     @property
     def intercept_(self) -> float:  # type: ignore[override]  # one for all items
         """Intercept; 0 if a number added to all scores changes nothing."""
-        return float(self._weights()[0, -1]) if self._intercept else 0.0
+        return float(self._weights()[0, -1]) if self.fit_intercept_ else 0.0
 
     def certificate(self, delta: float | None = None) -> Any:
         """The theorem that bounds the target loss of the rounds seen so far.

@@ -63,8 +63,11 @@ class OverItems(OutputSpace):
         """A ValueError for classes: items have no class labels."""
         raise ValueError(f"classes={classes!r} was given, but items have no class labels.")
 
-    #: Truths are packed as they are, `Ragged` points of the polytopes.
-    pack = decode = OutputSpace.unpack  # type: ignore[assignment]
+    def pack(self, y: Any) -> Any:
+        """Truths, `Ragged` points of the polytopes, unchanged."""
+        return y
+
+    decode = pack  # type: ignore[assignment]
 
     def expected_loss(self, mu: Any, V: Any) -> Floats:
         """Target losses (n,) of the means mu at the truths V, both `Ragged`."""

@@ -23,7 +23,7 @@ from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
 from skstructured.extend._types import Array, Ints, Matrix
-from skstructured.items._choice_fit import fit, probabilities
+from skstructured.items._choice_fit import fit, list_names, probabilities
 from skstructured.items._choice_report import ChoiceSummary
 from skstructured.items._reading import Items, chosen_of, ranks_within_rounds, read_items
 
@@ -371,7 +371,7 @@ class ConditionalLogit(BaseEstimator):
             Prints as a table; ``to_frame()`` and ``to_dict()`` have its columns.
         """
         check_is_fitted(self)
-        names = self._names() if feature_names is None else np.array(feature_names, dtype=object)
+        names = list_names(self) if feature_names is None else np.array(feature_names, dtype=object)
         if names.shape != (self.n_features_in_,):
             raise ValueError(
                 f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
@@ -379,11 +379,6 @@ class ConditionalLogit(BaseEstimator):
         likelihoods = self.log_likelihood_, self.null_log_likelihood_
         details: Any = (self._total, self.rank_, level)
         return ChoiceSummary(names, self.coef_, self.standard_errors_, *likelihoods, *details)
-
-    def _names(self):
-        """Names of features, x0, x1, … if they have none."""
-        default = [f"x{j}" for j in range(self.n_features_in_)]
-        return np.array(getattr(self, "feature_names_in_", default), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -63,6 +63,67 @@ class QuantileBinner:
             yield Rows.from_array(self.of(rows.matrix[start : start + size]))
 
 
+def predict(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+    """Predict scores of the items, higher for items that are ranked first.
+
+    Parameters
+    ----------
+    X, qid, available
+        As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
+
+    Returns
+    -------
+    ndarray of shape (N,), or list of n arrays (m,)
+        In the form of X; NaN for items that are not available.
+    """
+    return ItemLearner.decision_function(self, X, qid, available=available)
+
+
+def rank(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+    """Places of the items in their queries, 1 for the first; ties in the order given.
+
+    Parameters
+    ----------
+    X, qid, available
+        As for `fit`.
+
+    Returns
+    -------
+    ndarray of shape (N,), or list of n arrays (m,)
+        In the form of X; 0 for items that are not available.
+    """
+    items = self._items(X, qid, available)
+    places = ranks_within_rounds(-self._scores(items).values, items.offsets, "ordinal")
+    return items.unstacked(places.astype(np.int64), 0)
+
+
+def score_rankings(
+    self: Any,
+    X: Any,
+    y: Any,
+    qid: Given = None,
+    *,
+    available: Any = None,
+    sample_weight: Given = None,
+) -> float:
+    """Mean NDCG over the queries, all places counting; see `skstructured.items.metrics.ndcg`.
+
+    Parameters
+    ----------
+    X, y, qid, available, sample_weight
+        As for `fit`.
+
+    Returns
+    -------
+    float
+        NaN if all grades are 0 in every query of positive weight.
+    """
+    items = self._items(X, qid, available)
+    theta, weight = self._scores(items).values, items.round_weights(sample_weight)
+    rounds = np.repeat(np.arange(len(items)), items.lengths)
+    return ndcg(items.stacked(y), theta, rounds, sample_weight=weight)
+
+
 @inherit_parameters(OnlineStructuredPredictor, ItemStructuredPredictor)
 @parameters
 class ListwiseRanker(ItemLearner):
@@ -173,6 +234,8 @@ class ListwiseRanker(ItemLearner):
 
     fit_intercept = False
 
+    predict, rank, score = predict, rank, score_rankings
+
     def _terms(self) -> tuple[Any, Any, Any]:
         """The space, the regularizer, and how grades become truths."""
         terms = {
@@ -242,61 +305,3 @@ class ListwiseRanker(ItemLearner):
             raise AttributeError(f"{name} is set by fit with kernel='additive'.")
         numbers = read(self._steps)
         return [numbers[self._steps.features == j] for j in range(self.n_features_in_)]
-
-    def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """Predict scores of the items, higher for items that are ranked first.
-
-        Parameters
-        ----------
-        X, qid, available
-            As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
-
-        Returns
-        -------
-        ndarray of shape (N,), or list of n arrays (m,)
-            In the form of X; NaN for items that are not available.
-        """
-        return ItemLearner.decision_function(self, X, qid, available=available)
-
-    def rank(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
-        """Places of the items in their queries, 1 for the first; ties in the order given.
-
-        Parameters
-        ----------
-        X, qid, available
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (N,), or list of n arrays (m,)
-            In the form of X; 0 for items that are not available.
-        """
-        items = self._items(X, qid, available)
-        places = ranks_within_rounds(-self._scores(items).values, items.offsets, "ordinal")
-        return items.unstacked(places.astype(np.int64), 0)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        qid: Given = None,
-        *,
-        available: Any = None,
-        sample_weight: Given = None,
-    ) -> float:
-        """Mean NDCG over the queries, all places counting; see `skstructured.items.metrics.ndcg`.
-
-        Parameters
-        ----------
-        X, y, qid, available, sample_weight
-            As for `fit`.
-
-        Returns
-        -------
-        float
-            NaN if all grades are 0 in every query of positive weight.
-        """
-        items = self._items(X, qid, available)
-        theta, weight = self._scores(items).values, items.round_weights(sample_weight)
-        rounds = np.repeat(np.arange(len(items)), items.lengths)
-        return ndcg(items.stacked(y), theta, rounds, sample_weight=weight)

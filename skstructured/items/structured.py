@@ -15,13 +15,13 @@ from skstructured._engine.saved import renamed
 from skstructured._learners.lock import snapshot
 from skstructured.estimators._auto import draw_seeds
 from skstructured.estimators.mixture._learner import CrossFitted
-from skstructured.estimators.mixture._mixture import Mixture
+from skstructured.estimators.mixture._mixture import RIDGE_KERNELS, Mixture
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import Items, check_numbers, read_items, shares_of
 from skstructured.items.metrics import ndcg
-from skstructured.items.ranker import ListwiseRanker
+from skstructured.items.ranker import ListwiseRanker, predict, rank, score_rankings
 
 #: Columns of the packed outputs of items; the share is that of the gains of a query.
 PackedGrade = plain_integers(IntEnum("PackedGrade", "GRADE SHARE QUERY", start=0))
@@ -178,7 +178,7 @@ class StructuredRanker(Mixture):
     estimators = "auto"
     member_of = CrossFittedRanker
     _widest = 0
-    _shared_by = len(Mixture._kernels)
+    _shared_by = len(RIDGE_KERNELS)
 
     def fit(  # type: ignore[override]  # items have queries
         self,
@@ -239,11 +239,10 @@ class StructuredRanker(Mixture):
         grades, _, queries = packed.T
         return ndcg(grades, theta[:, 0], queries, sample_weight=weight)
 
-    _items, predict = staticmethod(read_items), ListwiseRanker.predict
-    rank, score = ListwiseRanker.rank, ListwiseRanker.score
+    _items = staticmethod(read_items)
+    predict, rank, score = predict, rank, score_rankings
 
     def _scores(self, items: Items) -> Ragged:
-        learner = snapshot(self)
-        check_is_fitted(learner, "_mixed")
-        rows = learner._checked_rows(items.values)
-        return Ragged(learner._mixed.scores(rows)[:, 0], items.offsets)
+        twin = snapshot(self)
+        check_is_fitted(twin, "_mixed")
+        return Ragged(twin._mixed_scores(items.values)[:, 0], items.offsets)

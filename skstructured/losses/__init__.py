@@ -5,7 +5,6 @@ from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
 from skstructured.losses.surrogates import IndicatorMargins, ResidualLoss
-from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
 __all__ = [
     "FenchelYoung",
@@ -27,9 +26,9 @@ def fenchel_young_of(loss):
 def named_surrogates(space):
     """What strings for ``loss=`` stand for over a space, besides "fenchel_young"."""
     kinds = ("hinge", "smooth_hinge")
-    if isinstance(space, Simplex):
+    if space.scores_classes:
         return {kind: GapSurrogate(kind=kind) for kind in kinds} | {"perceptron": ZeroOneLoss()}
-    if isinstance(space, (Hypercube, OrdinalChain)):
+    if space.has_indicators:
         return {kind: IndicatorMargins(kind=kind) for kind in (*kinds, "perceptron")}
     return {}
 

@@ -122,7 +122,7 @@ def mistake_gradient(theta, truth, g, params, work):
 
 def only_classes(loss, space):
     """The space; a ValueError unless its outputs are classes."""
-    if not isinstance(space, Simplex):
+    if not space.scores_classes:
         raise ValueError(f"loss={loss!r} is only supported for classes; got the space {space!r}.")
     return space
 

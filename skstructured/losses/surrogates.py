@@ -13,7 +13,6 @@ from skstructured._engine.enums import plain_integers
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
-from skstructured.spaces import Hypercube, OrdinalChain
 
 #: Codes that kernels know the losses of margins and of residuals by.
 MarginKind = plain_integers(
@@ -149,7 +148,7 @@ class IndicatorMargins(MarginLoss):
         check_choice(
             "loss", self.kind, tuple(name for name in kind_names(MarginKind) if name != "square")
         )
-        if not isinstance(space, (Hypercube, OrdinalChain)):
+        if not space.has_indicators:
             valid_spaces = "multilabel outputs and ordinal classes"
             raise ValueError(f"loss={self!r} is only supported for {valid_spaces}; got {space!r}.")
         return super().over(space)

@@ -94,6 +94,16 @@ def _move_with_shape(data, indices, indptr, width, row, ahead, Theta, state, g, 
     )
 
 
+def check_exponents(self: Any, state: Floats) -> str | None:
+    """A sentence on exponents that were clipped in the rounds that made `state`, or None."""
+    if state[PistolState.CAPPED] == 0.0:
+        return None
+    return (
+        f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[PistolState.CAPPED]:.0f} "
+        f"times and was cut off there: a={self.a!r} is too small for these data."
+    )
+
+
 @parameters
 class CoordinatePiSTOL(CoordinateOptimizer):
     r"""`PiSTOL` with one learner per weight: ``PiSTOL(per_coordinate=True)``.
@@ -158,14 +168,7 @@ class CoordinatePiSTOL(CoordinateOptimizer):
         shape = {"outputs": outputs, "features": features}
         return pistol_certificate(self, loss, state, delta, "Corollary 3", largest, shape)
 
-    def check(self, state: Floats) -> str | None:
-        """A sentence on exponents that were clipped in the rounds that made `state`, or None."""
-        if state[PistolState.CAPPED] == 0.0:
-            return None
-        return (
-            f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[PistolState.CAPPED]:.0f} "
-            f"times and was cut off there: a={self.a!r} is too small for these data."
-        )
+    check = check_exponents
 
 
 @kernel
@@ -277,4 +280,4 @@ class PiSTOL(OnlineOptimizer):
         norm = state[PistolState.NORM]
         return pistol_certificate(self, loss, state, delta, "Theorem 1", norm, {})
 
-    check = CoordinatePiSTOL.check  # type: ignore[assignment]
+    check = check_exponents

@@ -270,12 +270,12 @@ class ChainRounds(RoundKind):
 
     names = "sequences", "sequence"
 
-    def __init__(self, learner):
-        rule_of(learner._given_decoder())
-        self.k, self.costs = learner.space_.dim_, learner.space_.costs_
+    def __init__(self, space, decoder):
+        rule_of(decoder)
+        self.k, self.costs = space.dim_, space.costs_
 
     def new_scale(self, learner):
-        return scale_of(learner, learner.n_features_in_, learner._intercept)
+        return scale_of(learner, learner.n_features_in_, learner.fit_intercept_)
 
     def constants(self, model):
         projects, k = model.loss.projects, self.k

@@ -30,10 +30,10 @@ def _has_log_proba(learner):
 def weights_of_sequences(what, selector):
     """A property, the scores `what`: a copy of ``part(W)``, or an error without sequences."""
 
-    def read(learner):
-        learner._fitted_model("weights are")
-        _has_sequences(learner, "transitions_, start_ and end_ are")
-        return selector(learner._weights()).copy()
+    def read(self):
+        self._fitted_model("weights are")
+        _has_sequences(self, "transitions_, start_ and end_ are")
+        return selector(self._weights()).copy()
 
     return property(read, doc=f'Scores {what}; for space="sequence".')
 
@@ -107,10 +107,3 @@ def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
 def log_partition(self: Any, X: Features) -> Floats:
     """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
     return batch.marginals(*self._scores(X).arrays)[1]
-
-
-class SequencePredictions:
-    """Predictions of label sequences, for learners that derive from it."""
-
-    predict_marginals, predict_nbest = predict_marginals, predict_nbest
-    log_proba, log_partition = log_proba, log_partition

@@ -58,10 +58,10 @@ class RoundLoss(FenchelYoung):
     def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> Any:
         """The loss for rounds of these sizes; it keeps those that its constants need."""
         params, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
-        loss = type(self)(*params, tuple(every.tolist()), stretch)
+        new = type(self)(*params, tuple(every.tolist()), stretch)
         if len(every):
-            loss.sizes = tuple(np.unique(every[loss._extremes().argmax(axis=0)]).tolist())
-        return loss
+            new.sizes = tuple(np.unique(every[new._extremes().argmax(axis=0)]).tolist())
+        return new
 
     def constants_of(self, dim: int | None = None) -> LossConstants:
         """The `LossConstants` for the sizes there are, b in units of C²/λ."""
@@ -160,7 +160,7 @@ class RoundModel(LinearModel):
             raise ValueError(
                 f'others must not contain "ogd" for {what}, because its step sizes differ.'
             )
-        self.intercept = learner._intercept
+        self.intercept = learner.fit_intercept_
         self.averaged = bool(learner.average and optimizer.averages)
         self.scale = self.rounds.new_scale(learner)
         self.width = self.scale.columns

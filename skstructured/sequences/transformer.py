@@ -199,7 +199,7 @@ class _Rows(list):
 def _stack(X):
     """All positions one after the other: a matrix, or a list of dicts or strings."""
     first = X[0] if hasattr(X, "__len__") and len(X) else None
-    if not isinstance(X, Ragged) and isinstance(first, (list, tuple)):
+    if not hasattr(X, "offsets") and isinstance(first, (list, tuple)):
         _check_lists(X)
         lengths = [len(sequence) for sequence in X]
         if 0 in lengths:
@@ -287,8 +287,7 @@ def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
     label_f1 : F1 of labels, for rare labels.
     """
     truth, predicted = _pairs(y_true, y_pred)
-    wrong = truth.sums((truth.values != predicted.values).astype(int))
-    return float(np.mean(wrong == 0))
+    return float(np.mean(truth.sums((truth.values != predicted.values).astype(int)) == 0))
 
 
 def label_f1(

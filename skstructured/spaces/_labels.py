@@ -141,6 +141,8 @@ class LabelSpace(OutputSpace):
     task: str | None = "multiclass"
     cost_matrix: Given = None  # a parameter where a space takes costs
     costs_: Any = None
+    #: Whether classes are in an order, in which near ones cost less.
+    is_ordered = False
     _fractions = False  # whether numbers that are no integers may be labels
 
     def fit(self, y: Outputs) -> Self:

@@ -69,6 +69,7 @@ class Hypercube(OutputSpace):
 
     task = "multilabel"
     default_regularizer = "shannon"
+    has_indicators = True
 
     def fit(self, y: Outputs) -> Self:
         """Learn the number of labels from an indicator matrix (n, d); returns self."""

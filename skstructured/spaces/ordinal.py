@@ -125,6 +125,7 @@ class OrdinalChain(LabelSpace):
     _fractions = True
 
     default_regularizer = "shannon"
+    has_indicators = is_ordered = True
 
     def __init__(self, categories: Given = None, cost_matrix: Given = None) -> None:
         self.categories = categories

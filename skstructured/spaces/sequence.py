@@ -70,8 +70,7 @@ class Chains(Ragged):
     def sizes(self, order):
         """ℓ1 norms, or squared ℓ2 norms, (n,)."""
         power = np.abs if order == 1 else np.square
-        rows = power(self.unary).sum(axis=1) + power(self.pair).sum(axis=(1, 2))
-        return self.sums(rows)
+        return self.sums(power(self.unary).sum(axis=1) + power(self.pair).sum(axis=(1, 2)))
 
 
 def indicators(codes, k):

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_positive
+from skstructured._base.validation import check_positive, dtype_of
 from skstructured._engine.moments import Statistic
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import LoopState, new_state, raise_frozen
@@ -127,26 +127,27 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     (1500, True)
     """
     shards = _check_shards(estimators)
-    clocks = [float(shard._model.state.vector[LoopState.CLOCK]) for shard in shards]
+    clocks = [float(shard.model_.state.vector[LoopState.CLOCK]) for shard in shards]
     shares = _check_weights(weights, clocks)
     result = _like(shards[0])
     if isinstance(result.space_, RealLine):  # weights are in units of y
         result.space_.scale = 1.0
         result.space_.center = shares @ [shard.space_.center for shard in shards]
     result.optimizer_ = MeanOfShards()
-    model = result._model = result.new_model()
+    model = result.model_ = result.new_model()
     state = model.state
     kinds = (False, True) if model.averaged else (False,)  # the average is stored behind the last
     both = np.concatenate([_mean(shards, shares, averaged) for averaged in kinds])
     state.store_for(state.by_feature)
     state.Theta[...] = both.T if state.by_feature else both
     state.vector[LoopState.CLOCK], state.moves = sum(clocks), False
-    means = shares @ [shard._scale.statistics[Statistic.MEAN] for shard in shards]
+    scales = [shard.model_.scale for shard in shards]
+    means = shares @ [scale.statistics[Statistic.MEAN] for scale in scales]
     model.scale.set_moments(means, np.ones(len(means)))
     extremes = {Statistic.DEVIATION: np.max, Statistic.LOW: np.min, Statistic.HIGH: np.max}
     for row, extreme in extremes.items():
-        model.scale.statistics[row] = extreme([s._scale.statistics[row] for s in shards], axis=0)
-    model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
+        model.scale.statistics[row] = extreme([s.statistics[row] for s in scales], axis=0)
+    model.scale.folds, model.scale.kind = False, scales[0].kind
     if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
         sizes = np.concatenate([shard.loss_.sizes for shard in shards])
         model.loss = result.loss_ = model.loss.over_sizes(sizes)
@@ -158,7 +159,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
 def _like(estimator):
     """A copy of a fitted estimator, without its model."""
     bare = copy.copy(estimator)
-    for name in ("_model", "optimizer_", "loss_curve_", "validation_curve_"):
+    for name in ("model_", "optimizer_", "loss_curve_", "validation_curve_"):
         vars(bare).pop(name, None)
     return copy.deepcopy(bare)
 
@@ -168,7 +169,7 @@ def _mean(shards, shares, averaged):
     mean = 0.0
     for shard, share in zip(shards, shares, strict=True):
         unit = shard.space_.scale if isinstance(shard.space_, RealLine) else 1.0
-        mean = mean + share * unit * shard._weights(averaged=averaged and shard._model.averaged)
+        mean = mean + share * unit * shard.model_.weights(averaged and shard.model_.averaged)
     return mean
 
 
@@ -192,13 +193,15 @@ def _check_kind(name, shard):
         raise TypeError(f"{name} is a Pipeline: average the estimators of the last steps; {rule}.")
     if isinstance(shard, OnlineEstimator):
         check_is_fitted(shard, "space_", msg=f"{name} is not fitted: %(name)s has learned no rows.")
-    if not (isinstance(shard, OnlineEstimator) and isinstance(shard._model, Model)):
+    if not (isinstance(shard, OnlineEstimator) and isinstance(shard.model_, Model)):
         raise TypeError(
             f"{name} must be a linear learner with full information (OnlineStructuredPredictor, "
             f"GaptronClassifier, PiSTOLClassifier with kernel='linear', …), got {shard!r}: "
             "second-order, bandit, batch and other learners cannot be averaged."
         )
-    by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
+    by_kernel = hasattr(shard.model_, "expansion") or not isinstance(
+        shard.model_.scale, RunningScale
+    )
     if by_kernel or getattr(shard, "_steps", None) is not None:
         reason = "learners with kernels keep rows, random features or steps of their shard"
         what = f"{name}, {shard!r}, has no weights of features to average"
@@ -212,9 +215,9 @@ def _common_properties(shard):
         "the feature names": getattr(shard, "feature_names_in_", None),
         "the classes": getattr(shard, "classes_", None),
         "the number of outputs": getattr(shard.space_, "dim_", None),
-        "the dtype of their rows": str(shard._dtype),
-        "whether they have an intercept": shard._intercept,
-        "whether their first rows were sparse": shard._scale._kind == "sparse",
+        "the dtype of their rows": str(dtype_of(shard)),
+        "whether they have an intercept": shard.fit_intercept_,
+        "whether their first rows were sparse": shard.model_.scale.kind == "sparse",
     }
     may_differ = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
     params = shard.get_params(deep=False).items()

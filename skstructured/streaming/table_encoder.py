@@ -92,11 +92,13 @@ def _canonical_text(value: Any) -> str:
 class Numbers:
     """Numbers ("number"), or booleans ("flag"), and an indicator of missing values if `marked`."""
 
-    form = NUMBER_FORMATS.plain  # of older pickles
-
     def __init__(self, name: Any, marked: bool, kind: str, form: str) -> None:
         self.name, self.marked, self.kind, self.form = name, marked, kind, form
         self.names = [f"{name}"] + [f"{name}_missing"] * marked
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read a saved object; older ones have no other format than the plain one."""
+        vars(self).update({"form": NUMBER_FORMATS.plain} | state)
 
     def transform(self, values: Array) -> Floats:
         """Columns (n, 1) or (n, 2)."""

@@ -67,7 +67,7 @@ def broken(monkeypatch):
 def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method, how, broken, rng):
     X, Y = label_sets(rng)
     model, new = predictor(Foreign()).fit(X, Y), predictor(Foreign())
-    before, state = model.coef_.copy(), model._model.state.vector.copy()
+    before, state = model.coef_.copy(), model.model_.state.vector.copy()
     message = broken(method, how)
     for learn in (
         *(model.fit, model.partial_fit, new.fit, new.partial_fit),
@@ -76,7 +76,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
         with pytest.raises(ValueError, match=message):
             learn(X, Y)
     np.testing.assert_array_equal(model.coef_, before)
-    np.testing.assert_array_equal(model._model.state.vector, state)
+    np.testing.assert_array_equal(model.model_.state.vector, state)
     assert model.t_ == 30 and not hasattr(new, "coef_")
 
 

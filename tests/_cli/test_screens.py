@@ -330,7 +330,7 @@ def scores_while_learning(model, X, y):
     """What a learner of items makes of each round before it learns it."""
     rounds, found = model.begin(X, y), []
     for i in range(len(X)):
-        model._learn(rounds, np.array([i]), lambda block, _: found.append(block.theta), 2)
+        model.learn_blocks(rounds, np.array([i]), lambda block, _: found.append(block.theta), 2)
     return found
 
 
@@ -374,7 +374,7 @@ def test_choices_are_those_of_a_progressive_validation(cli):
     assert numbers(one(lines, "Baseline")) == pytest.approx(wanted, abs=6e-2)
     assert "wrong with row" in one(lines, "Baseline")
     scores = scores_while_learning(run.estimator, X, y)  # a new run
-    proba = [run.estimator._decode(theta).means().values for theta in scores]
+    proba = [run.estimator.decode(theta).means().values for theta in scores]
     logs = [np.log(p[place]) for p, place in zip(proba, y, strict=True)]
     equal = -np.mean([np.log(len(x)) for x in X])
     assert numbers(one(lines, " " * 17 + "log-likelihood")) == pytest.approx(

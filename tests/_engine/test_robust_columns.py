@@ -199,14 +199,14 @@ def test_a_row_that_stops_leaves_no_trace():
     huge = OnlineStructuredPredictor(optimizer=GradientDescent(eta=5e306), average=False)
     huge.partial_fit(X, y, classes=[0, 1])
     for i in range(20):
-        before = pickle.dumps(huge._model.scale)
+        before = pickle.dumps(huge.model_.scale)
         try:
             huge.partial_fit(X[i % 5][None], [i % 2])
         except ValueError:
             break
     else:
         pytest.fail("no row stops the learner")
-    assert pickle.dumps(huge._model.scale) == before
+    assert pickle.dumps(huge.model_.scale) == before
 
 
 def test_fits_of_kernels_have_normal_quantiles(rng):

@@ -89,7 +89,7 @@ def late_norm(model, rounds, make=np.asarray):
     X = np.random.RandomState(0).randn(160, 3) + 1.0
     y = np.repeat([0, 1], 80)
     model = clone(model).partial_fit(make(X[:60]), y[:60], classes=[0, 1])
-    vector = model._model.state.vector
+    vector = model.model_.state.vector
     vector[int(vector[LoopState.NORM_AT])] *= 1.5
     vector[LoopState.RENEWED] = RENEWAL_ROUNDS - rounds
     return model, make(X[60:]), y[60:]
@@ -99,7 +99,7 @@ def late_norm(model, rounds, make=np.asarray):
 @pytest.mark.parametrize("model", MODELS, ids=KINDS)
 def test_the_norm_is_that_of_the_weights(model, make):
     model, X, y = late_norm(model, 100, make)
-    state = model.partial_fit(X, y)._model.state
+    state = model.partial_fit(X, y).model_.state
     assert state.vector[LoopState.RENEWED] == 0.0
     kept = state.vector[int(state.vector[LoopState.NORM_AT])]
     assert kept == pytest.approx(np.vdot(state.own, state.own), rel=1e-15)
@@ -111,7 +111,7 @@ def test_it_is_renewed_at_the_same_round_whatever_the_chunks(model):
     whole.partial_fit(X, y)
     for start in range(0, len(X), 23):
         chunked.partial_fit(X[start : start + 23], y[start : start + 23])
-    np.testing.assert_array_equal(whole._model.state.vector, chunked._model.state.vector)
+    np.testing.assert_array_equal(whole.model_.state.vector, chunked.model_.state.vector)
     np.testing.assert_array_equal(whole.coef_, chunked.coef_)
 
 
@@ -172,7 +172,7 @@ def after_two_calls(X, y, weight, optimizer, average):
     model.partial_fit(X[:30], y[:30], classes=range(4))
     model.partial_fit(X[30:], y[30:], sample_weight=weight[30:])
     averages = [model.average_weights_] if average else []
-    return [model.last_weights_, *averages, model._model.state.vector]
+    return [model.last_weights_, *averages, model.model_.state.vector]
 
 
 @pytest.mark.parametrize("average", [False, "uniform", "polynomial"])

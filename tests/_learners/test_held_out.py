@@ -279,7 +279,7 @@ class TestLearners:
         model = sk.OnlineStructuredPredictor(**given).fit(X, y)
         fixed = clone(model).set_params(max_iter=model.n_iter_, random_state=3)
         fixed.fit(X, y)
-        assert model.n_iter_ == fixed.n_iter_ and model._model.factor == 1.0
+        assert model.n_iter_ == fixed.n_iter_ and model.model_.factor == 1.0
         np.testing.assert_array_equal(model.coef_, fixed.coef_)
         assert model.t_ == len(X) and len(fixed.validation_curve_) == 0
 

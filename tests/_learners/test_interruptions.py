@@ -206,7 +206,7 @@ def test_any_number_of_signals_comes_in_one_block():
 
 def test_a_first_call_is_not_seen_before_it_is_over(monkeypatch):
     X, y = stream(300)
-    model, seen, learn = clone(EVERY_LEARNER["online"]), [], OnlineEstimator._learn
+    model, seen, learn = clone(EVERY_LEARNER["online"]), [], OnlineEstimator.learn_blocks
     with model.turn:  # makes the locks
         before = vars(model).copy()
 
@@ -214,7 +214,7 @@ def test_a_first_call_is_not_seen_before_it_is_over(monkeypatch):
         seen.append(vars(model).copy())
         learn(self, *given)
 
-    monkeypatch.setattr(OnlineEstimator, "_learn", learned)
+    monkeypatch.setattr(OnlineEstimator, "learn_blocks", learned)
     model.partial_fit(X, y, classes=[0, 1, 2])
     assert seen == [before] and model.t_ == 300
 

@@ -155,17 +155,17 @@ LINEAR_AND_OTHERS = ("online", "average", "kernel", "sequences", "label sets")
 
 def numbers(learner):
     """All arrays of a model, as bytes."""
-    return pickle.dumps(learner._model)
+    return pickle.dumps(learner.model_)
 
 
 @pytest.mark.parametrize("name", LINEAR_AND_OTHERS)
 def test_a_copy_learns_by_itself(name):
     case = FITTED[name]
     learner = case.started()
-    before, own = numbers(learner), learner._model
-    learner._model = own.copy()
+    before, own = numbers(learner), learner.model_
+    learner.model_ = own.copy()
     case.go_on(learner)
-    moved, learner._model = numbers(learner), own
+    moved, learner.model_ = numbers(learner), own
     assert numbers(learner) == before != moved
     case.go_on(learner)
     assert numbers(learner) == moved
@@ -175,22 +175,22 @@ def test_a_copy_learns_by_itself(name):
 def test_pickles_hold_no_addresses_of_kernels(name):
     learner = FITTED[name].started()
     twin = pickle.loads(pickle.dumps(learner))
-    assert "_loops" not in vars(twin._model)
+    assert "_loops" not in vars(twin.model_)
     case = FITTED[name]
     case.go_on(twin)
     case.go_on(learner)
-    assert not list(differences(twin._model.state, learner._model.state))
+    assert not list(differences(twin.model_.state, learner.model_.state))
 
 
 def test_errors_leave_the_lengths_of_sequences():
     case = FITTED["sequences"]
     learner = case.started()
-    loss, sizes = learner._model.loss, learner.loss_.sizes
+    loss, sizes = learner.model_.loss, learner.loss_.sizes
     learner.set_params(class_weight={"a": 2.0})
     long = [np.tile(x, (9, 1)) for x in case.X], [np.tile(y, 9) for y in case.y]
     with pytest.raises(ValueError, match="class_weight"):
         learner.partial_fit(*long)
-    assert learner._model.loss is loss and learner.loss_.sizes == sizes
+    assert learner.model_.loss is loss and learner.loss_.sizes == sizes
     learner.set_params(class_weight=None).partial_fit(*long)
     assert max(learner.loss_.sizes) == 9 * max(sizes)
 
@@ -199,14 +199,14 @@ def test_weights_that_were_unpickled_are_moved_to_a_cache_line(rng):
     X, y = rng.randn(20, 3), rng.randint(0, 3, 20)
     learner = sk.OnlineStructuredPredictor().partial_fit(X, y, classes=[0, 1, 2])
     twin = pickle.loads(pickle.dumps(learner))
-    state, offset = twin._model.state, np.zeros(learner._model.state.Theta.size + 1)
+    state, offset = twin.model_.state, np.zeros(learner.model_.state.Theta.size + 1)
     offset[1:] = state.Theta.ravel()
     state.Theta = offset[1:].reshape(state.Theta.shape)
     assert not state.placed and state.Theta.ctypes.data % CACHE_LINE
     np.testing.assert_array_equal(
         twin.partial_fit(X, y).last_weights_, learner.partial_fit(X, y).last_weights_
     )
-    assert twin._model.state.Theta.ctypes.data % CACHE_LINE == 0
+    assert twin.model_.state.Theta.ctypes.data % CACHE_LINE == 0
 
 
 @pytest.mark.exhaustive
@@ -230,11 +230,11 @@ def test_scores_of_wide_rows_are_those_of_all_columns(optimizer, intercept, stan
     ).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
     for rows in (X[50:], X[50:51], sparse.csr_matrix((2, 500))):
         batch = model._read(rows)
-        assert model._model._is_wide(batch.rows)
+        assert model.model_._is_wide(batch.rows)
         every = model._read(rows.toarray())
         for averaged in (False, True):
-            few = model._model.scores(batch, averaged)
-            np.testing.assert_allclose(few, model._model.scores(every, averaged), atol=1e-13)
+            few = model.model_.scores(batch, averaged)
+            np.testing.assert_allclose(few, model.model_.scores(every, averaged), atol=1e-13)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

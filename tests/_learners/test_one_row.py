@@ -201,7 +201,7 @@ def test_a_decoder_set_later_is_used_at_once():
 def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
     model, X, y, _ = predictor()
     begun(model, X, y)
-    model._model.state.Theta[:] = 1e308
+    model.model_.state.Theta[:] = 1e308
     statistics = model._scale.statistics.copy()
     with pytest.raises(ValueError, match="The scores of row 0 of X are not finite"):
         model.partial_fit(X[3:4], y[3:4])
@@ -328,4 +328,4 @@ def test_a_block_that_stops_counts_the_rows_before_it_in_bounds(rng, monkeypatch
     monkeypatch.setattr(LinearModel, "_learn", lambda *arguments: 10)
     with pytest.raises(ValueError, match="scores"):
         model.partial_fit(X[10:], Y[10:], sample_weight=weight[10:])
-    assert model._model.state.noted == pytest.approx(few._model.state.noted)
+    assert model.model_.state.noted == pytest.approx(few.model_.state.noted)

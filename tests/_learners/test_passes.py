@@ -37,7 +37,7 @@ def stepwise(model, X, y, passes):
         losses = []
         for i in range(len(X)):
             thetas = []
-            model._learn(
+            model.learn_blocks(
                 rounds,
                 np.array([i]),
                 lambda block, _, to=thetas: to.append(block.theta),

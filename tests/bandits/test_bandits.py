@@ -86,7 +86,7 @@ def test_rounds_equal_the_literal_learner(name, rng):
         literal.t += 1
         W = literal.weights()
     if "confidit" in name:  # projections are made when a row is played
-        model._model.clipped(X[0] / np.linalg.norm(X[0]))
+        model.model_.clipped(X[0] / np.linalg.norm(X[0]))
     np.testing.assert_allclose(model.coef_, W, atol=1e-10 * max(1.0, np.abs(W).max()))
     np.testing.assert_array_equal(rounds.rewards, rounds.actions == y)
     assert model.n_mistakes_ == (rounds.rewards == 0).sum()
@@ -103,7 +103,7 @@ def test_a_batch_counts_as_many_rounds_as_it_has_rows(name, rng):
     batch.update(X[:39], actions, actions == y[:39], p)
     assert batch.t_ == single.t_ == 39
     if given:
-        (_, rho), (_, wanted) = (one._model.next_round(X[39:]) for one in (batch, single))
+        (_, rho), (_, wanted) = (one.model_.next_round(X[39:]) for one in (batch, single))
         assert 0.0 < rho < 1.0
         assert rho == pytest.approx(wanted, rel=1e-12)
 
@@ -146,7 +146,7 @@ def test_what_is_pickled_learns_nothing_more(rng):
     model = bandit_gaptron(radius=1.0, random_state=0).fit(X, y)
     state, rounds = model.__getstate__(), model.t_
     model.partial_fit(X, y)
-    assert model.t_ == 2 * rounds and state["_model"].n_rounds == rounds
+    assert model.t_ == 2 * rounds and state["model_"].n_rounds == rounds
 
 
 def test_draws_by_inversion():

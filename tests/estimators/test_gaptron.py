@@ -223,7 +223,7 @@ def test_perceptron_equals_the_literal_one(rng):
     assert not hasattr(perceptron(), "predict_proba")
     entries = result.estimator.optimizer_.entries
     assert (
-        len(result.estimator._model.state.vector) == OWN + entries
+        len(result.estimator.model_.state.vector) == OWN + entries
     )  # the epoch writes there unchecked
 
 

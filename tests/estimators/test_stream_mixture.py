@@ -412,9 +412,8 @@ class TestAfterFit:
         model = copy.deepcopy(fitted()).partial_fit(X[:1], y[:1])
         before = fitted().predict_mean(X)
         np.testing.assert_allclose(model.predict_mean(X), before, atol=0.01)
-        np.testing.assert_allclose(
-            model.estimators_[1].means_of(model._model.members[0].checked(X)), before, atol=1e-9
-        )
+        rows = model._model.members[0].learner.read(X)
+        np.testing.assert_allclose(model.estimators_[1].means_of(rows), before, atol=1e-9)
         assert len(model.estimators_) == 2 and model.weights_[1] > 0.99
         assert model.t_ == 121 and np.all(model.intercept_ == 0.0)
         for name in ("named_estimators_", "validation_scores_", "validation_score_"):
@@ -441,7 +440,7 @@ class TestAfterFit:
     def test_it_learns_no_further(self):
         X, y = still(StreamMixture.first_rows + 40, seed=1)
         model = copy.deepcopy(fitted()).partial_fit(X, y)
-        frozen, rows = model.estimators_[1], model._model.members[0].checked(X)
+        frozen, rows = model.estimators_[1], model._model.members[0].learner.read(X)
         wanted = fitted().predict_mean(X)
         np.testing.assert_allclose(frozen.means_of(rows), wanted, atol=1e-9)
         assert len(model.estimators_) == 3

@@ -107,7 +107,7 @@ def rows(store, rng):
 
 def point_loss(learner, theta, V):
     """Target loss of what a learner predicts at the scores of one row."""
-    decoder, loss = learner._decode(theta).decoder, learner.loss_
+    decoder, loss = learner.decode(theta).decoder, learner.loss_
     best = decoder.most_likely(theta, loss.mean(theta), loss)
     return learner.space_.expected_loss(best, V)[0]
 
@@ -117,7 +117,7 @@ def in_turns(model, X, y):
     learner, played, found = clone(model), [], []
     rounds = learner.begin(X, y)
     for t in range(N):
-        theta, V = learner._thetas(rounds.take([t])), learner._model.truths(rounds.packed[[t]])
+        theta, V = learner._thetas(rounds.take([t])), learner.model_.truths(rounds.packed[[t]])
         found.append([point_loss(learner, theta, V), learner.loss_.value(theta, V)[0]])
         played.append((theta, V))
         learner.learn(rounds, np.array([t]))
@@ -140,7 +140,7 @@ def compare(model, X, y, tolerance=1e-9):
     assert len(others) < N / 4 and all(is_tied(learner, *played[t], tolerance) for t in others)
     np.testing.assert_array_equal(result.target_loss, result.expected_target_loss)
     np.testing.assert_array_equal(learner.last_weights_, result.estimator.last_weights_)
-    if model.average and learner._model.averaged:
+    if model.average and learner.model_.averaged:
         np.testing.assert_array_equal(learner.average_weights_, result.estimator.average_weights_)
     return learner, result
 

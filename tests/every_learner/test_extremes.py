@@ -210,7 +210,7 @@ def test_averages_keep_their_digits_where_another_feature_follows(average, name,
     for x, label, share in zip(X, y, shares, strict=True):
         if hasattr(model, "space_"):
             copy = pickle.loads(pickle.dumps(model))
-            copy.optimizer_.scale_kernel(copy._model.state.vector, float(x @ x), 1.0)
+            copy.optimizer_.scale_kernel(copy.model_.state.vector, float(x @ x), 1.0)
             mean += share * copy.last_weights_
         learn(model, x[None], [label])
     error = np.abs(model.average_weights_ - mean).max(axis=0)

@@ -99,7 +99,7 @@ def weights_of(model):
     """All weights, in the units of rows as standardised; None where there are none."""
     if isinstance(model, sk.KernelStructuredPredictor):
         return None
-    state = getattr(model, "_learned", getattr(model, "_model", None))
+    state = getattr(model, "_learned", getattr(model, "model_", None))
     state = getattr(state, "state", state)
     return getattr(state, "matrix", getattr(state, "W", getattr(model, "_W", None)))
 

@@ -34,7 +34,7 @@ def test_a_capped_exponent_warns_and_has_no_certificate():
     model = predictor(optimizer=PiSTOL(a=2.25, feature_norm=2.0), fit_intercept=False)
     model.partial_fit(X, y, classes=[0, 1])
     assert model.certificate().regret(1.0) > 0.0
-    model._model.state.vector[PistolState.CAPPED] = 1.0
+    model.model_.state.vector[PistolState.CAPPED] = 1.0
     with pytest.raises(sk.GuaranteeError, match="clipped"):
         model.certificate()
 

@@ -120,10 +120,10 @@ def test_parameters_have_their_usual_meaning(rows):
     X, y = rows
     weights = {"a": 2.0, "b": 1.0, "c": 0.0}
     model = NearestMean(class_weight=weights).fit(X, y)
-    assert_array_equal(model._model.counts, [2.0 * (y == "a").sum(), (y == "b").sum(), 0.0])
+    assert_array_equal(model.model_.counts, [2.0 * (y == "a").sum(), (y == "b").sum(), 0.0])
     in_order = NearestMean(shuffle=False).fit(X, y)
     assert_array_equal(in_order.coef_, NearestMean().partial_fit(X, y, classes=y).coef_)
-    assert_array_equal(in_order.coef_, in_order._model.sums)
+    assert_array_equal(in_order.coef_, in_order.model_.sums)
 
 
 def test_without_a_theorem_there_is_no_certificate_and_no_comparator(rows):

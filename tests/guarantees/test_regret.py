@@ -80,7 +80,7 @@ def play(name, space, optimizer, stream):
     rounds = model.begin(stream.X, space.decode(stream.V), classes)
     played, every = [], np.arange(len(stream.V))
     rounds = rounds._replace(weight=stream.weight)
-    model._learn(rounds, every, lambda block, _: played.append(block.theta), Record.SCORES)
+    model.learn_blocks(rounds, every, lambda block, _: played.append(block.theta), Record.SCORES)
     theta = np.concatenate(played)
     G = model.loss_.scale_ * stream.weight[:, None] * (model.loss_.mean(theta) - stream.V)
     return Play(model, stream, theta, G, np.hstack([stream.X, np.ones((len(theta), 1))]))

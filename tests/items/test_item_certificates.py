@@ -93,14 +93,14 @@ def play(model, X, y, weight):
     """Scores that were played, truths, and expected losses times weights."""
     batch = model.begin(X, y)._replace(weight=weight)
     played = []
-    model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
+    model.learn_blocks(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
     theta, V = played[0].joined(played), batch.packed
-    return theta, V, weight @ model._decode(theta).expected_loss(V)
+    return theta, V, weight @ model.decode(theta).expected_loss(V)
 
 
 def least_bound(model, X, V, weight):
     """The least bound against 0 and multiples of the weights; a mixture's against its experts."""
-    certificate, loss, found = model.certificate(), model._model.certified_loss(), []
+    certificate, loss, found = model.certificate(), model.model_.certified_loss(), []
     rows = np.concatenate(X)
     for factor in (0.0, 0.3, 1.0, 3.0, 30.0):
         norm = factor * np.linalg.norm(model.coef_)

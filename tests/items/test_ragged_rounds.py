@@ -116,7 +116,7 @@ def play(model, X, y, weight):
     told = [range(3)] if model.space == "sequence" else []
     batch = model.begin(X, y, *told)._replace(weight=weight)
     played = []
-    model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
+    model.learn_blocks(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
     theta = played[0].joined(played)
     if not told:
         return theta.unstack()
@@ -143,13 +143,13 @@ def test_the_mixture_equals_its_literal_form(space, regularizer, storage, averag
     apart = space not in ("hypercube", "sequence")  # a number added to all scores changes nothing
     for one, scores in zip(found, wanted.scores, strict=True):
         np.testing.assert_allclose(one - apart * one[0], scores - apart * scores[0], exact, exact)
-    np.testing.assert_allclose(model._model.state.shares[0], u, atol=10 * exact)
+    np.testing.assert_allclose(model.model_.state.shares[0], u, atol=10 * exact)
     losses = wanted.losses.sum(axis=0)
-    np.testing.assert_allclose(model._model.expert_losses(), losses, rtol=exact, atol=exact)
+    np.testing.assert_allclose(model.model_.expert_losses(), losses, rtol=exact, atol=exact)
     W = [*wanted.weights[-1], *(wanted.means if average else [])]
     after = np.einsum("n,n...->...", u.sum(axis=0), W)
     np.testing.assert_allclose(
-        model._model.weights(bool(average)).T.squeeze(), after, atol=10 * exact
+        model.model_.weights(bool(average)).T.squeeze(), after, atol=10 * exact
     )
 
 
@@ -181,14 +181,14 @@ def test_rounds_of_unusually_many_items_have_the_reach_of_usual_ones(space, stor
     play(one, [storage(x) for x in X], V, weight)
     play(other, [storage(x) for x in X], V, weight)
     left_out = (weight - learned_with).sum()
-    assert one._model.state.numbers[RoundSummary.LEFT_OUT] == pytest.approx(left_out)
+    assert one.model_.state.numbers[RoundSummary.LEFT_OUT] == pytest.approx(left_out)
     assert learned_with[0] < 1e-3 * weight[0] and learned_with[-3] < weight[-3]
     descent = learner(space, optimizer="ogd").partial_fit(
         [storage(x) for x in X], V, sample_weight=weight
     )
     by_ratio = naive.rounds.usual_weights(lengths, weight, float)  # 1/λ is the same for all
     wanted = (weight - by_ratio).sum()
-    assert descent._model.state.numbers[RoundSummary.LEFT_OUT] == pytest.approx(wanted)
+    assert descent.model_.state.numbers[RoundSummary.LEFT_OUT] == pytest.approx(wanted)
     assert descent.certificate().constants["left_out"] == pytest.approx(wanted)
 
 
@@ -266,7 +266,7 @@ def test_rounds_of_weight_0_are_the_same_as_left_out(space):
     assert found.certificate().constants == wanted.certificate().constants
     for name in ("Theta", "numbers"):
         np.testing.assert_array_equal(
-            getattr(found._model.state, name), getattr(wanted._model.state, name)
+            getattr(found.model_.state, name), getattr(wanted.model_.state, name)
         )
 
 
@@ -291,11 +291,11 @@ def test_of_one_expert_the_mixture_is_that_expert(space, regularizer, given, alo
     other = learner(space, regularizer, optimizer=alone, **of)
     for model in (one, other):
         learned(model, X, y, weight)
-    numbers = (model._model.state.numbers for model in (one, other))
+    numbers = (model.model_.state.numbers for model in (one, other))
     np.testing.assert_allclose(*numbers, rtol=1e-12, atol=1e-9)
     for share, averaged in ((np.array([1.0, 0.0]), False), (np.array([0.0, 1.0]), True)):
-        one._model.state.shares[:] = share / 3.0  # the expert alone, and its average
-        found, wanted = one._model.weights(True), other._model.weights(averaged)
+        one.model_.state.shares[:] = share / 3.0  # the expert alone, and its average
+        found, wanted = one.model_.weights(True), other.model_.weights(averaged)
         np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-10)
 
 
@@ -325,7 +325,7 @@ def test_chunks_copies_and_pickles_learn_the_same(space, regularizer, optimizer)
         learned(parts, X[part], y[part], weight[part])
         parts = pickle.loads(pickle.dumps(parts))
     for name in ("Theta", "vectors", "shares", "totals", "sums", "numbers"):
-        left, right = (getattr(model._model.state, name) for model in (whole, parts))
+        left, right = (getattr(model.model_.state, name) for model in (whole, parts))
         np.testing.assert_array_equal(left, right)
     np.testing.assert_array_equal(whole.coef_, parts.coef_)
     assert parts.t_ == len(X)
@@ -403,8 +403,8 @@ def test_what_optimizers_are_told_bounds_the_largest_eigenvalue(space, m, storag
         model.partial_fit([storage(x)], [y])
         exact = np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centered(x))[-1]
         lam = 4.0 if space == "hypercube" else 1.0
-        learned_with = 1.0 - model._model.state.numbers[RoundSummary.LEFT_OUT]
-        told = model._model.state.numbers[RoundSummary.LARGEST_RATIO] / learned_with
+        learned_with = 1.0 - model.model_.state.numbers[RoundSummary.LEFT_OUT]
+        told = model.model_.state.numbers[RoundSummary.LARGEST_RATIO] / learned_with
         assert told * lam >= max(exact, 0.0) * (1 - 1e-9)
 
 
@@ -415,7 +415,7 @@ def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
     X = [1e3 * x + 7.0 for x in X]
     weight = some_weights(len(X))
     model = learner(standardize="moments", optimizer="ogd").partial_fit([storage(x) for x in X], V)
-    scale = model._model.scale.reset_copy()
+    scale = model.model_.scale.reset_copy()
     rows = Rows.from_array(storage(np.concatenate(X)))
     lengths = np.array([len(x) for x in X])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -424,7 +424,7 @@ def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
     ready = scale.apply(rows, weight=each)[0].matrix
     ready = ready.toarray() if rows.is_sparse else ready
     for r, (start, stop) in enumerate(itertools.pairwise(offsets)):
-        before = model._model.scale.reset_copy()
+        before = model.model_.scale.reset_copy()
         before.offsets = offsets[: r + 2]
         before.apply(rows, np.arange(stop), each[:stop])
         if rows.is_sparse:

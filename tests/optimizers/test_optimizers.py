@@ -134,7 +134,7 @@ def playing(model, x, weight):
     if not hasattr(model, "space_"):
         return np.zeros((7, 5))
     copy = pickle.loads(pickle.dumps(model)).set_params(average=False)
-    copy.optimizer_.scale_kernel(copy._model.state.vector, float(x @ x) + 1.0, weight)
+    copy.optimizer_.scale_kernel(copy.model_.state.vector, float(x @ x) + 1.0, weight)
     return copy.last_weights_
 
 
@@ -287,4 +287,4 @@ def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, stor
         reference = naive.CoordinatePiSTOL((dim, 7), space.geometry("l2").diameter, 1e-6, 1.0)
         naive.play(reference, model.loss_, X, V, weight)
         assert reference.capped > 20
-        assert model._model.state.vector[PistolState.CAPPED] == reference.capped
+        assert model.model_.state.vector[PistolState.CAPPED] == reference.capped

@@ -50,7 +50,9 @@ def played(model, X, y, weight):
     classes = getattr(model, "classes_", None)
     rounds = model.begin(X, y, classes)
     rounds = rounds._replace(weight=np.asarray(weight, dtype=float))
-    model._learn(rounds, np.arange(X.shape[0]), lambda block, w: scores.append(block.theta), 2)
+    model.learn_blocks(
+        rounds, np.arange(X.shape[0]), lambda block, w: scores.append(block.theta), 2
+    )
     return np.concatenate(scores), model
 
 
@@ -122,7 +124,7 @@ def test_a_few_rows_are_scored_as_many_are(name, dim, given, rng):
     for rows in (X, X.astype(np.float32)):
         model = model_of(name, space).set_params(standardize=True, **given)
         model.begin(rows, space.decode(V), classes)
-        model._learn(model.resume(rows, space.decode(V)), np.arange(n))
+        model.learn_blocks(model.resume(rows, space.decode(V)), np.arange(n))
         many = model.embedding_scores(rows)
         few = np.vstack([model.embedding_scores(rows[i : i + 3]) for i in range(0, n, 3)])
         np.testing.assert_allclose(few, many, atol=1e-12 * (1.0 + np.abs(many).max()))

@@ -94,10 +94,10 @@ class TestLoss:
         p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
         decoding = Decoding(theta, loss, sk.decoders.Randomized())
         losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
-        anchor = literal.embedding(decoding._anchor().values, 3)
+        anchor = literal.embedding(decoding.anchor().values, 3)
         distance = np.abs(anchor - p @ V).sum()
         chance = min(1.0, 2.0 * distance / (4.0 if M > 1 else 2.0))
-        sure = np.mean(decoding._anchor().values != codes)
+        sure = np.mean(decoding.anchor().values != codes)
         wanted = (1.0 - chance) * sure + chance * (p @ losses)
         np.testing.assert_allclose(decoding.expected_loss(truth), wanted, atol=1e-12)
 
@@ -145,7 +145,7 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(model.last_weights_, wanted.weights[-1, 0].T, 1e-9, 1e-10)
         np.testing.assert_allclose(model.average_weights_, wanted.means[0].T, 1e-9, 1e-10)
         left_out = (weight - learned_with).sum()
-        numbers = model._model.state.numbers
+        numbers = model.model_.state.numbers
         assert numbers[RoundSummary.LEFT_OUT] == pytest.approx(left_out) and left_out > 3.0
 
     @pytest.mark.interpreted
@@ -334,9 +334,9 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     told = [norms_told(x, float(fit_intercept)) for x in X]
     flat = [1.0 if regularizer == "squared" else (2.0 * len(x) - 1) ** 2 for x in X]
     ratios = [w * square * f for w, (_, square), f in zip(weight, told, flat, strict=True)]
-    assert model._model.state.which[0] == (optimizer == "ogd")
+    assert model.model_.state.which[0] == (optimizer == "ogd")
     norms = [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
-    numbers = model._model.state.numbers
+    numbers = model.model_.state.numbers
     assert numbers[RoundSummary.LARGEST_SQ] == pytest.approx(max(norms), rel=1e-12)
     assert numbers[RoundSummary.LARGEST_RATIO] == pytest.approx(max(ratios), rel=1e-12)
 
@@ -403,7 +403,7 @@ def test_squared_moves_labels_never_seen_alike(k, M):
 def test_projections_that_were_not_found_void_the_certificate():
     model = learned([np.ones((3, 1))], [[0, 1, 0]], regularizer="squared", optimizer="ogd")
     model.certificate()
-    model._model.state.numbers[RoundSummary.LEFT] = 1e-5
+    model.model_.state.numbers[RoundSummary.LEFT] = 1e-5
     with pytest.raises(sk.GuaranteeError, match="off by 1e-05"):
         model.certificate()
     with pytest.warns(sk.GuaranteeWarning, match="off by 1e-05"):
@@ -423,7 +423,7 @@ def test_the_mixture_loses_no_more_than_any_expert_and_the_overhead():
         truth = Ragged.from_lengths(y[t], [len(X[t])])
         total += model.loss_.value(theta, truth)[0] / model.loss_.scale_
         model.partial_fit(X[t : t + 1], y[t : t + 1])
-    state, found, loss = model._model.state, model.certificate(), model._model.certified_loss()
+    state, found, loss = model.model_.state, model.certificate(), model.model_.certified_loss()
     _, rates, experts = state.shares.shape
     overhead = state.totals[2] * (2.0 + 3.8 / math.log(rates * experts))
     assert found.constants["overhead"] == pytest.approx(overhead) and experts == 14

@@ -86,7 +86,7 @@ def test_risk_is_the_least_of_all_sequences(costs, scale, rng):
     lengths = [1, 3, 2]
     codes = Ragged.from_lengths(np.zeros(6), lengths)
     unary, pair = scale * rng.randn(6, K), scale * rng.randn(1, K, K)
-    found = Decoding(Chains(unary, codes.offsets, pair), loss, MinimumRisk())._anchor()
+    found = Decoding(Chains(unary, codes.offsets, pair), loss, MinimumRisk()).anchor()
     A = (STEPS > 0) * 1.0 if costs is None else costs / np.max(costs)
     parts = Ragged(unary, codes.offsets).unstack()
     for M, rows, labels in zip(lengths, parts, found.unstack(), strict=True):

@@ -79,7 +79,7 @@ def test_sparse_blocks(client):
     assert sparse.issparse(stored.blocks[0].compute())
     found = wrappers.Incremental(clone(model), shuffle_blocks=False)
     assert_same(found.fit(stored, blocks(Y), classes=CLASSES).estimator_, alone)
-    assert found.estimator_._scale._kind == "sparse"
+    assert found.estimator_.model_.scale.kind == "sparse"
     parts = [dask.delayed(part) for part in array_chunks(rows, Y, SIZE)]
     assert_same(fit_chunks(clone(model), (part.compute() for part in parts), CLASSES), alone)
 

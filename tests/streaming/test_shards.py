@@ -83,7 +83,7 @@ def sharded(estimator, X, y, classes=None, weight=None):
 def check_mean(model, shards, counts, names=("coef_", "intercept_", "last_weights_")):
     """Weights in units of X are the means of those of the shards, entry by entry."""
     real = isinstance(model, sk.PiSTOLRegressor)  # whose other weights are in units of their own
-    for name in names + ("average_weights_",) * (model._model.averaged and not real):
+    for name in names + ("average_weights_",) * (model.model_.averaged and not real):
         wanted = mean_of([getattr(shard, name) for shard in shards], counts)
         scale = max(np.abs(getattr(shard, name)).max(initial=0.0) for shard in shards)
         found = getattr(model, name)
@@ -211,7 +211,7 @@ def test_items(name, rng):
     model = average_fitted(shards)
     check_mean(model, shards, [weight[i::3].sum() for i in range(3)], ("coef_",))
     every = model.loss_.over_sizes([len(matrix) for matrix in rounds])
-    assert model.t_ == 9 and model.loss_.sizes == every.sizes and model._model.loss is model.loss_
+    assert model.t_ == 9 and model.loss_.sizes == every.sizes and model.model_.loss is model.loss_
     theta = model._thetas(model._read(rounds)).values
     np.testing.assert_allclose(theta, np.concatenate(rounds) @ model.coef_.ravel(), atol=1e-12)
     before = pickle.dumps(model)

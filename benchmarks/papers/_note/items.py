@@ -33,7 +33,7 @@ def play(X, optimizer, hostile, rng):
 
 def smallest_bound(model, X, truths, w, rng):
     """The least bound over zero and some directions of several lengths."""
-    certificate, loss = model.certificate(), model._model.certified_loss()
+    certificate, loss = model.certificate(), model.model_.certified_loss()
     offsets = np.cumsum([0, *map(len, X)])
     V, rows, found = Ragged(np.concatenate(truths), offsets), np.concatenate(X), []
     for direction in (w, model.coef_, *rng.randn(5, FEATURES)):

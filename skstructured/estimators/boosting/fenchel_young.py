@@ -200,6 +200,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         terms = FenchelYoung().terms(self.space_, self.regularizer)
         self.loss_ = FenchelYoung(self.space_, *terms)
         check_consistent_length(X, y)
+        self._take_decoder()
         packed, weight = pack_outputs(self, y, sample_weight)
         self._learn(X, packed, weight, options)
 
@@ -219,7 +220,7 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
         self.validation_score_, judged = math.nan, folds >= 0
         if judged.any():
             y = self.space_.decode(V[judged])
-            self.validation_score_ = self._decode(honest[judged]).score(y, weight[judged])
+            self.validation_score_ = self.decode(honest[judged]).score(y, weight[judged])
         if is_verbose(self):
             score = self.validation_score_
             print(f"{type(self).__name__}: {self.n_iter_} rounds, held-out score {score:.4f}")
@@ -234,9 +235,9 @@ class FenchelYoungBoosting(DecodedPredictions, BaseEstimator):
 
     def _staged(self, X: Features) -> Iterator[Decoding]:
         """How scores after 1, 2, …, `n_iter_` rounds become outputs, by one fit to the end."""
-        learner = snapshot(self)
-        chunks = [learner._model.staged_scores(chunk) for chunk in learner._chunks(X)]
-        return (learner._decode(np.concatenate(stage)) for stage in zip(*chunks, strict=True))
+        twin = snapshot(self)
+        chunks = [twin._model.staged_scores(chunk) for chunk in twin._chunks(X)]
+        return (twin.decode(np.concatenate(stage)) for stage in zip(*chunks, strict=True))
 
     def _chunks(self, X):
         check_is_fitted(self, "_model")

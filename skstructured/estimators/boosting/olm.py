@@ -54,7 +54,7 @@ class TreeLearners(State):
     block = 1024
 
     def __init__(self, base, generators, K, model):
-        self.base, self.trees = base, base._new_trees(generators, K, model.n_features_in_)
+        self.base, self.trees = base, TreeModel.new_trees(base, generators, K, model.n_features_in_)
         self.patience = base.patience
 
     def estimators(self, model):
@@ -63,8 +63,8 @@ class TreeLearners(State):
         fitted = {name: value for name, value in vars(model).items() if name in names}
         trees = [clone(self.base) for _ in self.trees.feature]
         for i, tree in enumerate(trees):
-            tree._model = TreeModel(self.trees.one(i), model.space_, self.patience)
-            tree._model.n_rounds = model.t_
+            tree.model_ = TreeModel(self.trees.one(i), model.space_, self.patience)
+            tree.model_.n_rounds = model.t_
             vars(tree).update(fitted)
         return trees
 
@@ -326,7 +326,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
         rows = self._fitted_rows(X)
         with self.lock:
-            votes = self._model.played(rows)[:, 0]
+            votes = self.model_.played(rows)[:, 0]
         return self.space_.decode(self.space_.sample(votes, random_state))
 
     def predict_proba(self, X: Features) -> Floats:
@@ -344,7 +344,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         ------
         ndarray of shape (n,)
         """
-        for logits in self._model.chain(self._fitted_rows(X)):
+        for logits in self.model_.chain(self._fitted_rows(X)):
             yield self.classes_[np.argmax(logits, axis=1)]
 
     def _fitted_rows(self, X):
@@ -358,7 +358,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         """Weak learners, in the order of the experts."""
         check_is_fitted(self, "classes_")
         with self.lock:
-            return self._model.weak.estimators(self)
+            return self.model_.weak.estimators(self)
 
     @property
     def expert_weights_(self) -> Floats:
@@ -379,7 +379,7 @@ class AdaBoostOLMClassifier(VotingLearner):
     @property
     def correction_regrets_(self) -> Floats:
         """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
-        numbers, model = self._learned("numbers"), self._model
+        numbers, model = self._learned("numbers"), self.model_
         return numbers[:, WeakState.POTENTIAL] + 2.0 * model.lam + model.clipped
 
     def certificate(self, delta: float | None = None) -> Certificate:
@@ -411,7 +411,7 @@ class AdaBoostOLMClassifier(VotingLearner):
             raise GuaranteeError(
                 "No bound before the first round, or if all edges of the weak learners are 0."
             )
-        K, regrets, model = self.space_.dim_, float(self.correction_regrets_.sum()), self._model
+        K, regrets, model = self.space_.dim_, float(self.correction_regrets_.sum()), self.model_
         total = model.numbers[0, WeakState.COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
         mistakes = 4.0 * (total * math.log(K) + regrets) / edges
         m = model.numbers[0, WeakState.HEAVIEST]
@@ -427,7 +427,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         """A copy of an attribute of the model."""
         check_is_fitted(self, "classes_")
         with self.lock:
-            return copy.copy(getattr(self._model, name))
+            return copy.copy(getattr(self.model_, name))
 
     def _read(self, X, reset=False):
         batch = super()._read(X, reset)

@@ -12,7 +12,7 @@ from skstructured._learners.models import BlockResult
 from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting._rounds import learn_tree_rows
 from skstructured.extend._types import Features, Floats, Ints
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Batch, Losses
 from skstructured.extend.model import Model
 
 
@@ -46,11 +46,12 @@ class VotingLearner(ClassifierMixin, OnlineEstimator):
         """The `Losses` of rounds with the current state; nothing is learned."""
         rounds = rounds.take(which)
         with self.lock:
-            votes_and_logs = self._model.played(rounds.rows)
+            votes_and_logs = self.model_.played(rounds.rows)
         return Votes(votes_and_logs).losses(self._truths(rounds.packed), random_state)
 
-    def _decode(self, theta):
-        return Votes(theta) if theta.ndim == 3 else super()._decode(theta)
+    def decode(self, theta):
+        """How scores, or `Votes` that were recorded, become outputs."""
+        return Votes(theta) if theta.ndim == 3 else super().decode(theta)
 
 
 class Trees(State):
@@ -107,6 +108,16 @@ class TreeModel(Model):
 
     def __init__(self, trees, space, patience):
         self.trees, self.space, self.patience = trees, space, patience
+
+    @staticmethod
+    def new_trees(params, generators, K, width):
+        """`Trees`, one for every generator, all of whose leaves are there from the start."""
+        check_integer("max_depth", params.max_depth, 1, 12)
+        check_integer("n_tests", params.n_tests)
+        check_integer("patience", params.patience)
+        size = (2**params.max_depth - 1, params.n_tests)
+        tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
+        return Trees(np.array(tried), K)
 
     def learn(self, batch, indices, weight, record):
         """Play and learn rounds; see `Model`."""
@@ -196,7 +207,7 @@ class OnlineTreeClassifier(VotingLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    certificate = OnlineLearner.certificate
+    _no_theorem = "Counts in leaves minimize no surrogate loss."
 
     def predict_proba(self, X: Features) -> Floats:
         """Predict the shares of the classes, by weight, in the leaf of every row: (n, K).
@@ -208,14 +219,5 @@ class OnlineTreeClassifier(VotingLearner):
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""
         rng = check_random_state(self.random_state)
-        trees = self._new_trees([rng], self.space_.dim_, self.n_features_in_)
+        trees = TreeModel.new_trees(self, [rng], self.space_.dim_, self.n_features_in_)
         return TreeModel(trees, self.space_, self.patience)
-
-    def _new_trees(self, generators, K, width):
-        """`Trees`, one for every generator, all of whose leaves are there from the start."""
-        check_integer("max_depth", self.max_depth, 1, 12)
-        check_integer("n_tests", self.n_tests)
-        check_integer("patience", self.patience)
-        size = (2**self.max_depth - 1, self.n_tests)
-        tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
-        return Trees(np.array(tried), K)

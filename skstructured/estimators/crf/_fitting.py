@@ -7,7 +7,6 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from skstructured._base.lbfgs import minimize_orthant_wise, minimize_two_loops
-from skstructured._chains.batch import marginals, score
 
 #: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
 ALPHA_STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -42,45 +41,21 @@ def best_alpha(path):
     return float(alphas[losses <= least + 0.003 * abs(least)][0])
 
 
-def held_out_losses(field, batch, share, held_out, learned):
-    """The losses of held-out rounds, and the weights, as a function of α.
+def tried_alphas(fit_fold, batch, share, rng, n_folds=5):
+    """Values of α and their held-out losses (m, 2), and weights of the best α.
 
-    Each fit starts from the last one, and takes 20 iterations.
-    """
-    field, rng = copy.copy(field), copy.deepcopy(field.random_state_)
-    field.warm_start, field.random_state_ = field._is_linear(), rng
-    field.max_iter = min(field.max_iter, 20) if field.warm_start else field.max_iter
-    share = share[learned] / share[learned].sum()
-    batch, held = batch.take(learned), batch.take(held_out)
-
-    def losses(alpha):
-        field.alpha_ = alpha
-        field._solve(batch, share, field._initial_state(field.space_))
-        return losses_of(field._thetas(held)), field._initial_state(field.space_)
-
-    def losses_of(theta):
-        if held.offsets is not None:  # as the objective does, whose kernels are compiled
-            log_z = marginals(*theta.arrays)[1]
-            return field.loss_.constants_of().c * (log_z - score(*theta.arrays, held.packed.values))
-        return field.loss_.value(theta, field.space_.unpack(held.packed))
-
-    return losses
-
-
-def tried_alphas(field, batch, share, n_folds=5):
-    """Values of α and their held-out losses (m, 2) for a fitted space, and weights of the best α.
-
-    All folds of up to 100 rounds are held out, and one of more. Both are None for fewer than 10
-    rounds. A fit to all rounds can start from the weights.
+    ``fit_fold(batch, share, held_out, learned)`` returns the losses and the weights as a function
+    of α. All folds of up to 100 rounds are held out, and one of more. Both are None for fewer than
+    10 rounds. A fit to all rounds can start from the weights.
     """
     counted = np.flatnonzero(share > 0.0)
     if len(counted) < 10:
         return None, None
-    order = copy.deepcopy(field.random_state_).permutation(counted)
+    order = copy.deepcopy(rng).permutation(counted)
     n_held_out = n_folds if len(counted) <= 100 else 1
     folds = [np.sort(order[i::n_folds]) for i in range(n_held_out)]
     train = [np.sort(np.setdiff1d(counted, fold)) for fold in folds]
-    held = [held_out_losses(field, batch, share, *pair) for pair in zip(folds, train, strict=True)]
+    held = [fit_fold(batch, share, *pair) for pair in zip(folds, train, strict=True)]
     weight, losses, starts = share[np.concatenate(folds)], [], []
     for strength in ALPHA_STRENGTHS:
         fold_losses, weights = zip(*(fold(strength / len(counted)) for fold in held), strict=True)

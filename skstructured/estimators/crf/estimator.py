@@ -1,5 +1,6 @@
 """Conditional random fields: log-linear models of structured outputs, learned in batch."""
 
+import copy
 from collections.abc import Callable
 from typing import Literal
 
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_positive, check_real, is_precomputed
+from skstructured._chains.batch import marginals, score
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, spread
@@ -21,12 +23,12 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import resolve_regularizer
+from skstructured.sequences import _predictions as of_sequences
 from skstructured.sequences._decoding import fenchel_young_over
-from skstructured.sequences._predictions import SequencePredictions
 
 
 @parameters
-class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredictor):
+class ConditionalRandomField(DecodedPredictions, BatchPredictor):
     r"""Predict label sequences, or outputs of other spaces, with a batch log-linear model.
 
     Start with the defaults: they work on unscaled features, and there are no hyperparameters to
@@ -184,6 +186,9 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
     gamma: float | Literal["scale"] | None = None
     random_state: Seed = None
 
+    predict_marginals, predict_nbest = of_sequences.predict_marginals, of_sequences.predict_nbest
+    log_proba, log_partition = of_sequences.log_proba, of_sequences.log_partition
+
     _rules = ("auto",)
 
     def _check_parameters(self):
@@ -244,7 +249,7 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
             n = len(share)
             check_memory(f"matrix of kernels of {n} rows", n * n)
         if isinstance(self.alpha, str):
-            path, start = tried_alphas(self, batch, share)
+            path, start = tried_alphas(self._held_out_losses, batch, share, self.random_state_)
             initial_state = start if initial_state is None else initial_state
             self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else best_alpha(path)
             if path is not None:
@@ -255,6 +260,31 @@ class ConditionalRandomField(SequencePredictions, DecodedPredictions, BatchPredi
         if not self.duality_gap_ <= self.tol:
             advice = "Increase max_iter, alpha or tol, or scale the features."
             self._warn_of_gap("L-BFGS", "iterations", advice)
+
+    def _held_out_losses(self, batch, share, held_out, learned):
+        """The losses of held-out rounds, and the weights, as a function of α.
+
+        Each fit starts from the last one, and takes 20 iterations.
+        """
+        twin = copy.copy(self)
+        twin.warm_start, twin.random_state_ = self._is_linear(), copy.deepcopy(self.random_state_)
+        twin.max_iter = min(self.max_iter, 20) if twin.warm_start else self.max_iter
+        share = share[learned] / share[learned].sum()
+        batch, held = batch.take(learned), batch.take(held_out)
+
+        def losses(alpha):
+            twin.alpha_ = alpha
+            twin._solve(batch, share, twin._initial_state(self.space_))
+            return self._losses_of(twin._thetas(held), held), twin._initial_state(self.space_)
+
+        return losses
+
+    def _losses_of(self, theta, rounds):
+        """Losses (n,) of the scores of rounds."""
+        if rounds.offsets is None:
+            return self.loss_.value(theta, self.space_.unpack(rounds.packed))
+        log_z = marginals(*theta.arrays)[1]  # as the objective does, whose kernels are compiled
+        return self.loss_.constants_of().c * (log_z - score(*theta.arrays, rounds.packed.values))
 
     def _solve(self, batch, share, initial_state):
         """Learn with `alpha_`, and keep the weights in units of X, or the coefficients of rows."""

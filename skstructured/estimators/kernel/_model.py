@@ -26,9 +26,9 @@ def refuse_precomputed(learner, anew):
         )
 
 
-def _score_factor(learner):
+def _score_factor(self):
     """What scores, and coefficients, are multiplied by; 1 unless `max_iter="auto"` tried others."""
-    return float(learner._fitted_model("score_factor_ is").factor)
+    return float(self._fitted_model("score_factor_ is").factor)
 
 
 score_factor = property(_score_factor)
@@ -58,7 +58,7 @@ class KernelModel(Model):
         kernel = _values.kernel_of(learner)
         self.kernel, self.degree, self.coef0 = kernel.function, kernel.degree, kernel.coef0
         self.cache, self.gamma = _values.check_cache_size(kernel.cache_size), learner.gamma
-        self.intercept = learner._intercept
+        self.intercept = learner.fit_intercept_
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vectors, (1, 0), self.averaged)
         self.scale = scale_of(learner, self.width, True, self.dtype, forgets=False)

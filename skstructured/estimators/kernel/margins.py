@@ -19,6 +19,7 @@ from skstructured._base.component import (
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import LoopState
+from skstructured._learners.decoding import answered
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
@@ -27,8 +28,8 @@ from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
-from skstructured.extend._types import Array, Features, Given, Outputs
-from skstructured.extend.learner import Batch, Comparison, Losses
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend.learner import Batch, Comparison
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.surrogates import MarginLoss, ResidualLoss
 from skstructured.optimizers import PiSTOL
@@ -102,8 +103,7 @@ class Errors:
 
     def losses(self, V, random_state=None):
         """`Losses` if V is true: |f(x) − y|."""
-        surrogate, error = self.point_losses(V)
-        return Losses(error, error, surrogate)
+        return answered(self, V)
 
     def point_losses(self, V):
         """Surrogate losses, and |f(x) − y|."""
@@ -369,11 +369,12 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
 
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
-        learner = snapshot(self)
-        theta = learner._scores(X)
-        return learner.space_.decode(theta)
+        twin = snapshot(self)
+        theta = twin._scores(X)
+        return twin.space_.decode(theta)
 
-    def _decode(self, theta):
+    def decode(self, theta: Floats) -> Errors:
+        """The `Errors` of scores (n, 1)."""
         return Errors(theta, self.loss_, self.space_)
 
     @property
@@ -390,7 +391,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
     def intercept_(self) -> Array:
         """Intercept of shape (1,), in units of y."""
         self._fitted_model("intercept_ is")
-        intercept = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
+        intercept = super().intercept_ if isinstance(self.model_, LinearModel) else 0.0
         return np.zeros(1) + intercept * self.space_.scale + self.space_.center
 
     @property
@@ -474,8 +475,8 @@ class AveragedKernelSGDClassifier(DecodedPredictions, OnlineEstimator):
             For another `loss`, and for `eta` above ``1/(4 C²)``.
         """
         check_is_fitted(self)
-        loss: Any = self._model.certified_loss()
-        state = self._model.state.vector
+        loss: Any = self.model_.certified_loss()
+        state = self.model_.state.vector
         largest_sq, rounds = state[FixedStepState.LARGEST_SQ], float(state[LoopState.CLOCK])
         step, eta = float(self.optimizer_.eta * largest_sq), float(self.optimizer_.eta)
         if loss.kind != "square":
@@ -554,8 +555,8 @@ class KernelPerceptronClassifier(DecodedPredictions, OnlineEstimator):
     def certificate(self, delta: float | None = None) -> Certificate:
         """The bound (5) on the mistakes of all functions, against the hinge losses of any f."""
         check_is_fitted(self)
-        self._model.certified_loss()
-        X = math.sqrt(self._model.state.vector[FixedStepState.LARGEST_SQ])
+        self.model_.certified_loss()
+        X = math.sqrt(self.model_.state.vector[FixedStepState.LARGEST_SQ])
         return PerceptronCertificate("Orabona (2014), (5)", X)
 
     def comparison(self, rounds: Batch) -> Comparison:

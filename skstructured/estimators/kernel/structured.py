@@ -221,7 +221,8 @@ class KernelStructuredPredictor(DecodedPredictions, OnlineEstimator):
 
     def _parts(self, space):
         columns, count = self.n_features_in_ * (1 + (self.missing == "indicator")), count_of(self)
-        return resolve_loss_and_optimizer(self, space, columns + count, mixes=count > 0)
+        mixes = count > 0 and not self._many_passes
+        return resolve_loss_and_optimizer(self, space, columns + count, mixes)
 
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""

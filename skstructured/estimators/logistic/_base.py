@@ -17,7 +17,7 @@ from skstructured._engine.state import at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import BlockResult
 from skstructured._learners.weights import with_intercept
-from skstructured.decoders import MAP, Nearest, Sampled
+from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.estimators.logistic._full_matrix import ROUNDS_PER_CHECK, RoundLimit
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Comparison
@@ -57,7 +57,7 @@ def check_certified(learner, theorem, delta):
         raise GuaranteeError(
             f"{theorem} holds in expectation only: call certificate() without delta."
         )
-    if not isinstance(learner._given_decoder(), (MAP, Nearest, Sampled)):
+    if not isinstance(resolve_decoder(learner.decoder), (MAP, Nearest, Sampled)):
         raise GuaranteeError(
             f"No bound is known for the decoder {learner.decoder!r}: use 'map' or 'sampled'."
         )
@@ -72,18 +72,19 @@ def certificate_in_unit(learner, theorem, quadratic, offset, constants):
 
 
 class SecondOrderModel(Model):
-    """Standardized dense rows, and the `SecondOrderRounds` of the learner's ``_new_weights``."""
+    """Standardized dense rows, and `SecondOrderRounds`, ``new_rounds(K, width)``."""
 
     records = True
     #: Transformed numbers at a time, rows predicted at a time, and products of about a second.
     numbers_per_block, rows_per_block, products_per_call = 1 << 20, 4096, 1 << 32
 
-    def __init__(self, learner):
-        self.loss, self.space, self.intercept = learner.loss_, learner.space_, learner._intercept
+    def __init__(self, learner, new_rounds):
+        self.loss, self.space = learner.loss_, learner.space_
+        self.intercept = learner.fit_intercept_
         self.scale = scale_of(learner, learner.n_features_in_, self.intercept, forgets=False)
         R = learner.feature_norm
         self._R = math.inf if R is None else check_positive("feature_norm", R)
-        self.rounds = learner._new_weights(self.space.dim_, self.scale.columns + self.intercept)
+        self.rounds = new_rounds(self.space.dim_, self.scale.columns + self.intercept)
 
     @property
     def in_place(self):
@@ -160,4 +161,4 @@ class SecondOrderModel(Model):
 
 def new_second_order_model(self):
     """Return a `SecondOrderModel` that has learned nothing; see `OnlineEstimator`."""
-    return SecondOrderModel(self)
+    return SecondOrderModel(self, self._new_weights)

@@ -149,6 +149,42 @@ def choose_structure(learner, K, width):
     return ClassBlocks
 
 
+def matrices_of_all_radii(self, K, width):
+    """The rounds of the only radius, or a mixture of those of each."""
+    experts = matrices_of(self, choose_structure(self, K, width), K, width)
+    return experts[0] if len(experts) == 1 else Mixture(experts)
+
+
+def certify_matrices(self: Any, delta: float | None = None) -> Certificate:
+    """Bound the regret of the rounds seen so far, from their matrices; see Notes.
+
+    Returns
+    -------
+    Certificate
+        Bound whose ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and
+        "nearest", "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and with
+        `feature_norm` kappa and excess_risk; see Notes.
+
+    Raises
+    ------
+    GuaranteeError
+        For an approximate `structure`, another decoder than "map", "nearest" or "sampled",
+        or a `delta`.
+    """
+    _base.check_certified(self, "The bound of Agarwal et al. (2022)", delta)
+    experts = getattr(self.model_.rounds, "parts", (self.model_.rounds,))
+    if experts[0].structure != "full":
+        raise GuaranteeError(
+            f"No bound with structure={experts[0].structure!r}: set structure='full' (memory "
+            "grows with (features × classes)²)."
+        )
+    bounds = [_bound_of(self, expert) for expert in experts]
+    if len(bounds) == 1:
+        return bounds[0]
+    price = self.loss_.scale_ * math.log(len(experts)) * self.model_.rounds.heaviest
+    return RadiusMixtureCertificate(bounds, price)
+
+
 @parameters_with(_base.LogisticParameters)
 class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     r"""Online logistic regression whose regret grows like log T, without a factor e^B.
@@ -303,44 +339,10 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
+    loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
+    _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
+    _new_weights, certificate = matrices_of_all_radii, certify_matrices
     longest_row = property(longest_row_of)
-
-    loss, new_model = "fenchel_young", _base.new_second_order_model
-    _parts, _given_decoder = _base.logistic_parts, given_decoder
-    _take_decoder = _base.take_decoder
-
-    def _new_weights(self, K, width):
-        experts = matrices_of(self, choose_structure(self, K, width), K, width)
-        return experts[0] if len(experts) == 1 else Mixture(experts)
-
-    def certificate(self, delta: float | None = None) -> Certificate:
-        """Bound the regret of the rounds seen so far, from their matrices; see Notes.
-
-        Returns
-        -------
-        Certificate
-            Bound whose ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and
-            "nearest", "nats" for "sampled". Its ``constants`` are radius, alpha, rounds, and with
-            `feature_norm` kappa and excess_risk; see Notes.
-
-        Raises
-        ------
-        GuaranteeError
-            For an approximate `structure`, another decoder than "map", "nearest" or "sampled",
-            or a `delta`.
-        """
-        _base.check_certified(self, "The bound of Agarwal et al. (2022)", delta)
-        experts = getattr(self._model.rounds, "parts", (self._model.rounds,))
-        if experts[0].structure != "full":
-            raise GuaranteeError(
-                f"No bound with structure={experts[0].structure!r}: set structure='full' (memory "
-                "grows with (features × classes)²)."
-            )
-        bounds = [_bound_of(self, expert) for expert in experts]
-        if len(bounds) == 1:
-            return bounds[0]
-        price = self.loss_.scale_ * math.log(len(experts)) * self._model.rounds.heaviest
-        return RadiusMixtureCertificate(bounds, price)
 
 
 def _bound_of(learner, expert):
@@ -415,10 +417,9 @@ class AioliClassifier(DecodedPredictions, OnlineEstimator):
     alpha: float | None = None
     structure: Literal["auto", "full", "classes"] | int = "auto"
 
-    loss, new_model = "fenchel_young", _base.new_second_order_model
-    _parts, _given_decoder = _base.logistic_parts, given_decoder
-    _take_decoder = _base.take_decoder
-    longest_row, certificate = property(longest_row_of), FolkloreClassifier.certificate
+    loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
+    _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
+    certificate, longest_row = certify_matrices, property(longest_row_of)
 
     def _new_weights(self, K, width):
         if K != 2:
@@ -426,7 +427,7 @@ class AioliClassifier(DecodedPredictions, OnlineEstimator):
                 f"Only binary classification is supported by AioliClassifier, got {K} classes; "
                 "use FolkloreClassifier."
             )
-        return FolkloreClassifier._new_weights(self, K, width)
+        return matrices_of_all_radii(self, K, width)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -224,9 +224,8 @@ class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
     feature_norm: float | None = None
     alpha: float | None = None
 
-    loss, new_model = "fenchel_young", _base.new_second_order_model
-    _parts, _given_decoder = _base.logistic_parts, given_decoder
-    _take_decoder = _base.take_decoder
+    loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
+    _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
 
     def _new_weights(self, K, width):
         check_size("radius", self.radius)
@@ -385,9 +384,8 @@ class AggregatingForecaster(DecodedPredictions, OnlineEstimator):
     n_moves: int = 5
     max_weights: int = 60
 
-    loss, new_model = "fenchel_young", _base.new_second_order_model
-    _parts, _given_decoder = _base.logistic_parts, given_decoder
-    _take_decoder = _base.take_decoder
+    loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
+    _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

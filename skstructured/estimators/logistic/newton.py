@@ -192,9 +192,8 @@ class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
     feature_norm: float | None = None
     exp_concavity: float | Literal["theory"] = 0.1
 
-    loss, new_model = "fenchel_young", _base.new_second_order_model
-    _parts, _given_decoder = _base.logistic_parts, given_decoder
-    _take_decoder = _base.take_decoder
+    loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
+    _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
 
     def _new_weights(self, K, width):
         B, gamma = check_size("radius", self.radius), self._gamma(K)
@@ -228,7 +227,7 @@ class OnlineNewtonClassifier(DecodedPredictions, OnlineEstimator):
             decoder than "map", "nearest" or "sampled".
         """
         _base.check_certified(self, "The theorem of online Newton steps", delta)
-        learned = self._model.rounds
+        learned = self.model_.rounds
         (B, gamma), sharpest = learned.constants, learned.numbers[SecondOrderNumbers.SHARPEST]
         if not gamma * sharpest <= 1.0 + 1e-9:
             raise GuaranteeError(

@@ -14,7 +14,6 @@ from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._closed_forms import StepRule, chord_step
 from skstructured.losses.oracles import find_oracle
 from skstructured.regularizers import SquaredNorm
-from skstructured.spaces import Hypercube
 
 
 @plain_integers
@@ -42,7 +41,7 @@ class SaddlePointGame(NamedTuple):
 def game_of(space, regularizer, loss, eta, best):
     """The `SaddlePointGame` whose Ω is the regularizer of a space."""
     oracle = find_oracle(space, regularizer)
-    kind = MirrorMap.LOGIT if isinstance(space, Hypercube) else MirrorMap.LOG
+    kind = MirrorMap.LOGIT if space.has_indicators else MirrorMap.LOG
     kind = MirrorMap.SQUARED if isinstance(regularizer, SquaredNorm) else kind
     work = oracle.work(len(loss[1]))
     return SaddlePointGame(loss, oracle.kernel_for(space), work, int(kind), eta, best)

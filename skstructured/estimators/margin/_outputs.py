@@ -159,17 +159,15 @@ class RowOutputs:
     network is bilinear, ``<y', A y + b> + <a, y> + a₀``.
     """
 
-    max_min: int | None = None
-    linear: int | None = None
-
     #: The largest ‖φ(y)‖, of those that have a `comparison`.
     longest = 1.0
 
     #: The mirror map, and how convex it is beside A.
     regularizer, strength = SquaredNorm(), 1.0
 
-    def __init__(self, space, cost=1.0):
+    def __init__(self, space, cost=1.0, max_min=None, linear=None):
         self.space, self.dim, self.A = space, space.dim_, np.array([[cost]])
+        self.max_min, self.linear = max_min, linear
 
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
@@ -262,19 +260,18 @@ class ClassOutputs(RowOutputs):
     Costs are 0–1 by default, or |i − j| for ordinal classes.
     """
 
-    linear = BlockKind.LINEAR_CLASS
-
     def __init__(self, space, cost_matrix=None):
         k = len(space.classes_)
         steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
         self.space, self.dim = with_costs(space, cost_matrix), k
-        default = steps if isinstance(space, spaces.OrdinalChain) else np.minimum(steps, 1.0)
+        default = steps if space.is_ordered else np.minimum(steps, 1.0)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
         is_zero_one = (first * np.minimum(steps, 1.0) == self.A).all()
         is_ordinal = (first * steps == self.A).all()
         kind = BlockKind.ORDINAL if is_ordinal else BlockKind.GAME
         self.max_min = BlockKind.ZERO_ONE if is_zero_one else kind
+        self.linear = BlockKind.LINEAR_CLASS
 
     def unit(self, packed, share):
         """The least cost there is."""
@@ -305,10 +302,8 @@ class ClassOutputs(RowOutputs):
 class LabelSetOutputs(RowOutputs):
     """Multilabel outputs: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
 
-    max_min, linear = BlockKind.HAMMING, BlockKind.LINEAR_LABELS
-
     def __init__(self, space):
-        super().__init__(space, 1.0 / space.dim_)
+        super().__init__(space, 1.0 / space.dim_, BlockKind.HAMMING, BlockKind.LINEAR_LABELS)
         self.longest = math.sqrt(self.dim)
 
     def _costs(self, V):
@@ -327,10 +322,10 @@ class LabelSetOutputs(RowOutputs):
 class MatchingOutputs(RowOutputs):
     """Assignments: L(P', P) = 1 − <P', P>/m."""
 
-    linear, regularizer, strength = BlockKind.LINEAR_MATCHING, Shannon(), 2.0
+    regularizer, strength = Shannon(), 2.0
 
     def __init__(self, space):
-        super().__init__(space, 1.0 / space.n_items_)
+        super().__init__(space, 1.0 / space.n_items_, linear=BlockKind.LINEAR_MATCHING)
 
     def oracle(self):
         """Maximal assignments."""
@@ -350,10 +345,8 @@ class RankOutputs(RowOutputs):
     The bilinear form is the mean of L over the orders of tied items, of which r is the mean.
     """
 
-    linear = BlockKind.LINEAR_RANKS
-
     def __init__(self, space):
-        super().__init__(space)
+        super().__init__(space, linear=BlockKind.LINEAR_RANKS)
         self._unit, self._mean = space.dim_ * (space.dim_**2 - 1) / 6.0, (space.dim_ + 1) / 2.0
 
     def oracle(self):
@@ -377,10 +370,10 @@ def outputs_of(space, cost_matrix):
     """The outputs of a fitted space."""
     if cost_matrix is not None and getattr(space, "cost_matrix", None) is not None:
         raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
-    if isinstance(space, (spaces.Simplex, spaces.OrdinalChain)):
-        return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
-    if isinstance(space, spaces.LabelSequence):
+    if space.reader.has_sequences:
         return SequenceOutputs(space, cost_matrix)
+    if space.task == "multiclass" and hasattr(space, "cost_matrix"):
+        return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
         raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")

@@ -111,8 +111,7 @@ def _spectrum(inputs, share, root, cache_size):
 def _without(U, damped, E, offsets, ridge):
     """What is left of each output without it, times the roots of shares."""
     if offsets is None:
-        G = (1.0 - (U * U) @ damped) / ridge
-        return E / G[:, None]
+        return E / ((1.0 - (U * U) @ damped) / ridge)[:, None]
     residuals = np.empty(E.shape)
     for first, stop in itertools.pairwise(offsets):
         B = U[first:stop]

@@ -8,7 +8,7 @@ import numpy as np
 from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.estimators.mixture import _training
-from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.extend._types import Array, Floats
 
 
@@ -19,7 +19,7 @@ class BoostedTrees(Member):
     number of rounds is at most `size` times the usual one.
     """
 
-    stage = Stage.LAST
+    needs_losses = True
 
     #: Trees of few rows, and of many: the best in the tables of `benchmarks.defaults`.
     few_rows_options = BoostingOptions(100, 8, 0.3, 31, 5, 0.4)

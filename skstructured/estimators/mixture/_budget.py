@@ -1,13 +1,12 @@
 """Mixtures that keep to a time: members of few rows are timed first."""
 
-from copy import copy
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from skstructured._learners.passes import is_verbose
 from skstructured.estimators.mixture._training import FEWEST_GROUPS, FEWEST_ROWS, Member
 from skstructured.extend._types import Ints
 
@@ -15,6 +14,10 @@ from skstructured.extend._types import Ints
 def select_rows(arrays: list[Any], indices: Ints) -> list[Any]:
     """Some rows of each array; None stays."""
     return [None if array is None else _safe_indexing(array, indices) for array in arrays]
+
+
+#: Seconds of the members of a mixture of all rows, by name, if they are fitted to other arrays.
+TimeMembers: TypeAlias = Callable[[Any, list[Any]], dict[str, float]]
 
 
 class Pilot(NamedTuple):
@@ -25,21 +28,19 @@ class Pilot(NamedTuple):
     other_seconds: float
 
     @classmethod
-    def of(cls, mixture: Any, arrays: list[Any], n_rows: int) -> Self:
+    def of(cls, time_members: TimeMembers, arrays: list[Any], n_rows: int) -> Self:
         """Members of a mixture of all rows that are fitted to some of them."""
-        indices, began, pilot = pilot_rows(arrays, n_rows), perf_counter(), copy(mixture)
-        pilot.verbose, pilot.random_state_ = 0, np.random.RandomState(0)
-        pilot._fit_members(pilot._members(arrays[0]), *select_rows(arrays, indices))
-        other = perf_counter() - began - sum(pilot._seconds.values())
-        return cls(len(indices), pilot._seconds, other)
+        indices, began = pilot_rows(arrays, n_rows), perf_counter()
+        seconds = time_members(arrays[0], select_rows(arrays, indices))
+        return cls(len(indices), seconds, perf_counter() - began - sum(seconds.values()))
 
     @classmethod
-    def largest(cls, mixture: Any, arrays: list[Any], seconds: float) -> Self:
+    def largest(cls, time_members: TimeMembers, arrays: list[Any], seconds: float) -> Self:
         """The pilot with the most rows, 200 to 3,200, that takes a tenth of so many seconds."""
         n, growth = len(arrays[2]), 4
         n_rows = min(200, n // growth)
         while True:
-            pilot = cls.of(mixture, arrays, n_rows)
+            pilot = cls.of(time_members, arrays, n_rows)
             n_rows *= growth
             expected = growth**1.5 * (sum(pilot.seconds.values()) + pilot.other_seconds)
             if n_rows > min(3200, n / growth) or expected > 0.1 * seconds:
@@ -59,12 +60,14 @@ def pilot_rows(arrays: list[Any], n_rows: int) -> Ints:
     return np.flatnonzero(np.isin(places, chosen))
 
 
-def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: float) -> list[Any]:
+def members_in_time(
+    time_members: TimeMembers, members: list[Any], arrays: list[Any], end: float, report: Any
+) -> list[Any]:
     """The members, smaller by one factor, that can be fitted until a time, less the slowest."""
     n, sizes = len(arrays[2]), 0.5 ** (np.arange(13) / 2)
     if n < 4 * FEWEST_ROWS:  # the first pilot has a quarter of the rows
         return members
-    pilot = Pilot.largest(mixture, arrays, end - perf_counter())
+    pilot = Pilot.largest(time_members, arrays, end - perf_counter())
     setup = Member.setup_rows
     other_seconds = pilot.other_seconds * (n + setup) / (pilot.n_rows + setup)
     left = 0.8 * (end - perf_counter()) - other_seconds  # plans can be wrong
@@ -76,10 +79,9 @@ def members_in_time(mixture: Any, members: list[Any], arrays: list[Any], end: fl
             break
     while len(expected) > 1 and sum(expected.values()) > left:
         del expected[max(expected, key=expected.__getitem__)]
-    if is_verbose(mixture):
-        absent = ", ".join(name for name, _ in members if name not in expected) or "none"
-        print(
-            f"{type(mixture).__name__}: for max_seconds members have {size:.0%} of their size, "
-            f"{absent} left out, {sum(expected.values()):.1f} s expected"
-        )
+    absent = ", ".join(name for name, _ in members if name not in expected) or "none"
+    report(
+        f"for max_seconds members have {size:.0%} of their size, {absent} left out, "
+        f"{sum(expected.values()):.1f} s expected"
+    )
     return [pair for pair in planned if pair[0] in expected]

@@ -40,8 +40,7 @@ class Features(NamedTuple):
         center = weight @ K / weight.sum()
         centered = np.sqrt(weight) * (K - center).T
         axes, squares = principal_axes(solve_triangular(factor, centered, lower=True).T)
-        axes = solve_triangular(factor, axes, lower=True, trans=1)
-        return cls(kernel, center, axes, squares)
+        return cls(kernel, center, solve_triangular(factor, axes, lower=True, trans=1), squares)
 
     def __call__(self, Z: Floats) -> Floats:
         """Features (n, r) of rows along the axes."""

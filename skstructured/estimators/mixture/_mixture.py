@@ -1,5 +1,6 @@
 """Mixtures of members: what `StructuredPredictor` and `StructuredRegressor` share."""
 
+from copy import copy
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -22,10 +23,12 @@ from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._budget import members_in_time, select_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
-from skstructured.estimators.mixture._trees import VertexTrees
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.extend._types import Features, Floats, Given, Outputs
+
+#: Kernels of ridge regressions.
+RIDGE_KERNELS = "rbf", "laplacian", "arc-cosine"
 
 
 class Mixed(NamedTuple):
@@ -66,8 +69,8 @@ class Mixture(BaseEstimator):
     #: CSR rows with more columns are learned by the first member alone.
     _widest = 4096
 
-    #: Kernels of ridge regressions, and how many share `n_landmarks`.
-    _kernels, _shared_by = ("rbf", "laplacian", "arc-cosine"), 1
+    #: How many of the kernels share `n_landmarks`.
+    _shared_by = 1
 
     #: Rows are standardized, so they may have missing values; cells are put in range first.
     standardize = True
@@ -124,7 +127,7 @@ class Mixture(BaseEstimator):
             arrays = select_rows(arrays, counted)
         members = self._members(arrays[0])
         if self.max_seconds is not None:
-            members = members_in_time(self, members, arrays, end)
+            members = members_in_time(self._time_members, members, arrays, end, self._report)
         members, honest, training = self._fit_members(members, *arrays)
         fitted_members = [member for _, member in members]
         if training.folds:
@@ -161,6 +164,10 @@ class Mixture(BaseEstimator):
         rows = read_rows(self, X, reset)
         check_finite(self, rows, fresh=reset)
         return rows.matrix
+
+    def _mixed_scores(self, X):
+        """Scores (n, dim) of new rows by the fitted members."""
+        return self._mixed.scores(self._checked_rows(X) if self._is_auto() else X)
 
     def _training(self, X, y, packed, weight, groups, alone):
         """The `Training` of rows of positive weight; none is left out of a member alone."""
@@ -216,8 +223,8 @@ class Mixture(BaseEstimator):
         members = [(name, self._as_member(learner)) for name, learner in pairs]
         if not auto or (issparse(X) and X.shape[1] > self._widest):
             return members[:1] if auto else members
-        names = [name for name in self._kernels if name not in dict(members)]
-        *seeds, last = draw_seeds(self.random_state_, 1 + len(self._kernels))
+        names = [name for name in RIDGE_KERNELS if name not in dict(members)]
+        *seeds, last = draw_seeds(self.random_state_, 1 + len(RIDGE_KERNELS))
         for name, seed in zip(names, seeds, strict=False):
             members.append((name, KernelRidge(name, self._landmarks(), seed)))
         if not issparse(X) and not getattr(self.loss_, "calls_python", False):
@@ -240,20 +247,32 @@ class Mixture(BaseEstimator):
             )
         return list(members)
 
+    def _report(self, text):
+        """Print a line on the progress of `fit`, if it is verbose."""
+        if is_verbose(self):
+            print(f"{type(self).__name__}: {text}")
+
+    def _time_members(self, X, arrays):
+        """Seconds of the members of a mixture of all rows X that are fitted to some of them."""
+        twin = copy(self)
+        twin.verbose, twin.random_state_ = 0, np.random.RandomState(0)
+        twin._fit_members(twin._members(X), *arrays)
+        return twin._seconds
+
     def _fit_members(self, members, X, y, packed, weight, groups):
         """Members that are worth having, their honest scores, and the `Training` at the end."""
         training = self._training(X, y, packed, weight, groups, alone=len(members) == 1)
         if not training.folds and len(members) > 1:  # boosting needs held-out rows
-            members = [pair for pair in members if pair[1].stage < Stage.LAST]
+            members = [pair for pair in members if not pair[1].needs_losses]
         results, self._seconds = {}, {}
-        for stage in Stage:
-            stage_members = [pair for pair in members if pair[1].stage == stage]
-            if stage == Stage.LAST and stage_members and results:
+        for stage in range(3):
+            stage_members = [pair for pair in members if _stage_of(pair[1]) == stage]
+            if stage == 2 and stage_members and results:
                 training = training._replace(least_losses=self._least_losses(training, results))
             tasks = [delayed(self._learned)(*pair, training, packed) for pair in stage_members]
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
             for _, member in stage_members:
-                if isinstance(member, VertexTrees):
+                if member.stretches_columns:
                     training = member.stretched(training)
         members = [pair for pair in members if results[pair[0]] is not None]
         honest, scores, _ = zip(*(results[name] for name, _ in members), strict=True)
@@ -277,9 +296,8 @@ class Mixture(BaseEstimator):
             theta = a * honest + b
             score = self._judge(theta, packed[judged], training.weight[judged])
         seconds = self._seconds[name] = perf_counter() - began
-        if is_verbose(self):
-            end = "left out" if honest is None else f"held-out score {score:.4f}"
-            print(f"{type(self).__name__}: {name}, {seconds:.1f} s, {end}")
+        end = "left out" if honest is None else f"held-out score {score:.4f}"
+        self._report(f"{name}, {seconds:.1f} s, {end}")
         return name, None if honest is None else (honest, score, theta)
 
     def _least(self, honest, training, subset, max_iter=200):
@@ -302,6 +320,11 @@ class Mixture(BaseEstimator):
 
     def __sklearn_tags__(self):
         return with_rows(super().__sklearn_tags__(), self)
+
+
+def _stage_of(member):
+    """0 for members that others need, 2 for those that need the others, else 1."""
+    return 0 if member.stretches_columns else 2 if member.needs_losses else 1
 
 
 def _is_named_estimator(pair):

@@ -1,7 +1,6 @@
 """What members learn from, and which rows each of five folds leaves out."""
 
 from abc import ABC, abstractmethod
-from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -110,16 +109,13 @@ class Training(NamedTuple):
         return self.rows if stretches is None else self.rows._replace(stretch=stretches[fold_id])
 
 
-class Stage(IntEnum):
-    """When a member learns: trees are first, because others need importances of columns."""
-
-    FIRST, USUAL, LAST = range(3)
-
-
 class Member(ABC):
     """A model of scores, with honest ones of training rows by models without their fold."""
 
-    stage = Stage.USUAL
+    #: Whether other members need its ``stretched(training)``, the importance of columns.
+    stretches_columns = False
+    #: Whether it needs the held-out losses of other members.
+    needs_losses = False
 
     #: So many rows take an estimator as long as its setup, as measured.
     setup_rows = 3000

@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks, ColumnUnits
 from skstructured.estimators.mixture import _training
-from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
+from skstructured.estimators.mixture._training import Member, StandardRows, Training
 from skstructured.extend._types import Floats
 
 
@@ -30,7 +30,7 @@ class VertexTrees(Member):
     Meinshausen (2006), "Quantile regression forests".
     """
 
-    stage = Stage.FIRST
+    stretches_columns = True
 
     #: Rows up to which all groups predict; rows above which groups have half as many trees; and
     #: rows that a tree learns at most, drawn with replacement if there are more.
@@ -70,8 +70,7 @@ class VertexTrees(Member):
 
     def work(self, n: int) -> float:
         factor = 2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1
-        n_trees = factor * _training.N_FOLDS * self.n_trees
-        return n_trees * (n * math.log(n) + self.setup_work)
+        return factor * _training.N_FOLDS * self.n_trees * (n * math.log(n) + self.setup_work)
 
     def _learns_all(self, n):
         """Whether other trees predict too, which learn all of n rows."""
@@ -115,8 +114,7 @@ class VertexTrees(Member):
             random_state=self.seed + place, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
         forest = Forest.of(trees.fit(X, V, weight))
-        values = units.values_at(forest.columns, forest.thresholds)
-        return forest._replace(thresholds=values)
+        return forest._replace(thresholds=units.values_at(forest.columns, forest.thresholds))
 
     def stretched(self, training: Training) -> Training:
         """Training rows whose features are stretched by their importance for the trees."""

@@ -53,8 +53,8 @@ def units(rng, X):
 def naive_trees(model):
     """Literal trees that try what the model's do."""
     return [
-        naive.Tree(len(model.classes_), tried, model._model.weak.patience)
-        for tried in model._model.weak.trees.tried
+        naive.Tree(len(model.classes_), tried, model.model_.weak.patience)
+        for tried in model.model_.weak.trees.tried
     ]
 
 
@@ -83,10 +83,10 @@ def compare(model, reference, X, y, weight=None):
         votes, logs = reference.play_and_learn(X[t], y[t], weight[t])
         assert losses.expected[t] == pytest.approx(1.0 - votes[y[t]], abs=1e-9)
         assert losses.surrogate[t] == pytest.approx(-logs[y[t]], rel=1e-7, abs=1e-9)
-    np.testing.assert_allclose(model._model.numbers[:, WeakState.MISTAKES], reference.mistakes)
+    np.testing.assert_allclose(model.model_.numbers[:, WeakState.MISTAKES], reference.mistakes)
     np.testing.assert_allclose(model.edges_, reference.edges / reference.weights, atol=1e-9)
     potentials = [regression.potential for regression in reference.regressions]
-    np.testing.assert_allclose(model._model.numbers[:, WeakState.POTENTIAL], potentials, rtol=1e-7)
+    np.testing.assert_allclose(model.model_.numbers[:, WeakState.POTENTIAL], potentials, rtol=1e-7)
     bounds = reference.regret_bounds()
     np.testing.assert_allclose(model.correction_regrets_, bounds, rtol=1e-7)
     assert all(reference.regret(i) <= bound + 1e-9 for i, bound in enumerate(bounds))
@@ -94,7 +94,7 @@ def compare(model, reference, X, y, weight=None):
         stated = model.certificate(delta).bound(0.0, 0.0)
         assert stated == pytest.approx(reference.mistakes_bound(delta), rel=1e-7)
     for x, chain in zip(
-        X[:9], np.stack(list(model._model.chain(Rows.from_array(X[:9]))), axis=1), strict=True
+        X[:9], np.stack(list(model.model_.chain(Rows.from_array(X[:9]))), axis=1), strict=True
     ):
         wanted = [s - log_sum(s) for s in reference.chain(x)[0][1:]]
         np.testing.assert_allclose(chain, wanted, rtol=1e-7, atol=1e-9)
@@ -141,7 +141,7 @@ def test_a_tree_alone_is_the_literal_tree(rng):
     for rows in (X, units(rng, X), np.zeros_like(X)):
         weight = rng.rand(len(y))
         rounds = model.begin(rows, y, np.arange(K))._replace(weight=weight)
-        reference = naive.Tree(K, model._model.trees.tried[0], 15)
+        reference = naive.Tree(K, model.model_.trees.tried[0], 15)
         losses = model.play_and_learn(rounds, np.arange(len(y)))
         for x, label, w, loss in zip(rows, y, weight, losses.target, strict=True):
             assert loss == float(reference.predict(x) != label)
@@ -245,7 +245,7 @@ class TestHedge:
         X, y = stream(rng)
         given = np.full(len(y), weight)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y, sample_weight=given)
-        mistakes = model._model.numbers[:, WeakState.MISTAKES]
+        mistakes = model.model_.numbers[:, WeakState.MISTAKES]
         behind = mistakes - mistakes.min()
         weights = np.exp(-behind / weight)
         np.testing.assert_allclose(model.expert_weights_, weights / weights.sum())
@@ -254,7 +254,7 @@ class TestHedge:
     def test_draws_have_the_shares_of_the_hedge(self, rng):
         X, y = stream(rng)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
-        model._model.numbers[:, WeakState.MISTAKES] = [0.0, 1.0, 0.5, 3.0, 0.2]
+        model.model_.numbers[:, WeakState.MISTAKES] = [0.0, 1.0, 0.5, 3.0, 0.2]
         X = X[:50]
         staged = np.array(list(model.staged_predict(X)))
         drawn = np.array([model.sample(X, seed) for seed in range(300)])
@@ -267,7 +267,7 @@ class TestHedge:
         X, y = stream(rng)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, np.array(list("abcd"))[y])
         staged = list(model.staged_predict(X))
-        probabilities = [np.exp(logits) for logits in model._model.chain(Rows.from_array(X))]
+        probabilities = [np.exp(logits) for logits in model.model_.chain(Rows.from_array(X))]
         assert len(staged) == len(probabilities) == len(model.estimators_) == 5
         np.testing.assert_array_equal(model.predict(X), staged[model.leader_])
         np.testing.assert_array_equal(model.predict_proba(X), probabilities[model.leader_])
@@ -317,16 +317,16 @@ class TestWeakLearners:
         X, y = stream(rng, 30)
         model = AdaBoostOLMClassifier(GaussianNB(), **SMALL)
         with np.errstate(all="ignore"):
-            before = model.fit(X, y)._model.numbers.copy()
+            before = model.fit(X, y).model_.numbers.copy()
         with pytest.raises(ValueError, match="estimator=GaussianNB.* does not support sparse rows"):
             model.partial_fit(sparse.csr_matrix(X), y)
-        np.testing.assert_array_equal(model._model.numbers, before)
+        np.testing.assert_array_equal(model.model_.numbers, before)
 
     def test_our_trees_are_seen_as_estimators(self, rng):
         X, y = stream(rng)
         model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
         trees = model.estimators_
-        assert all(tree.max_depth == 2 and tree._model.trees.feature[0, 0] >= 0 for tree in trees)
+        assert all(tree.max_depth == 2 and tree.model_.trees.feature[0, 0] >= 0 for tree in trees)
         before = model.predict_proba(X)
         trees[0].partial_fit(X, y)
         np.testing.assert_array_equal(model.predict_proba(X), before)
@@ -361,10 +361,10 @@ def test_corrections_keep_their_bound_and_the_losses_fall_by_the_edges(rng):
     rounds = model.begin(X, y, np.arange(K))
     total = 0.0
     for t in range(len(y)):
-        *_, logits = model._model.chain(Rows.from_array(X[t : t + 1]))
+        *_, logits = model.model_.chain(Rows.from_array(X[t : t + 1]))
         total -= logits[0, y[t]]
         model.learn(rounds, np.array([t]))
-    gained = 0.5 * (model._model.numbers[:, 6] * model.edges_**2).sum()
+    gained = 0.5 * (model.model_.numbers[:, 6] * model.edges_**2).sum()
     assert total <= len(y) * math.log(K) - gained + model.correction_regrets_.sum()
 
 
@@ -418,7 +418,7 @@ def test_mistakes_are_below_proposition_4_4(weights, rng):
     certificate = model.certificate()
     assert weight @ losses.expected <= certificate.bound(0.0, 0.0)
     assert weight @ losses.target <= model.certificate(0.01).bound(0.0, 0.0)
-    assert model._model.numbers[:, WeakState.MISTAKES].min() <= certificate.constants["mistakes"]
+    assert model.model_.numbers[:, WeakState.MISTAKES].min() <= certificate.constants["mistakes"]
     with pytest.raises(GuaranteeError, match="holds for comparators"):
         certificate.bound(0.0, 1.0)
     for delta in (0.0, 1.0, "half"):

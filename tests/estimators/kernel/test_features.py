@@ -37,7 +37,7 @@ def learner(**given):
 
 
 def features_of(model):
-    return model._model.scale.features
+    return model.model_.scale.features
 
 
 def near(found, wanted):
@@ -87,7 +87,7 @@ def played(model, X, y, weight, size=1000):
     rounds, found = model.begin(X, y)._replace(weight=weight), []
     for start in range(0, len(X), size):
         some = np.arange(start, min(start + size, len(X)))
-        model._learn(rounds, some, lambda block, w: found.append(block.theta), Record.SCORES)
+        model.learn_blocks(rounds, some, lambda block, w: found.append(block.theta), Record.SCORES)
     return np.concatenate(found), model.space_.unpack(rounds.packed)
 
 
@@ -166,7 +166,7 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(model.last_weights_, weights[-1], rtol=1e-9, atol=1e-10)
         new = X[:5] + 1.0
-        Z = (new - model._model.scale.inner.statistics[0]) / model._model.scale.inner.statistics[1]
+        Z = (new - model.model_.scale.inner.statistics[0]) / model.model_.scale.inner.statistics[1]
         rows = [[*z, *literal_phi(features)(z), 1.0] for z in Z]
         scores = np.array(rows) @ model.average_weights_.T
         np.testing.assert_allclose(model.embedding_scores(new), scores, rtol=1e-10, atol=1e-10)
@@ -176,7 +176,7 @@ class TestOfFit:
     def test_fit_takes_the_median_distance(self):
         X, y, _ = stream(n=60)
         exact = KernelStructuredPredictor(max_iter=1).fit(X, y)
-        gamma = exact._model.expansion.support.function.numbers[0]
+        gamma = exact.model_.expansion.support.function.numbers[0]
         assert features_of(learner().fit(X, y)).gamma == gamma
 
     def test_random_state_draws_them(self):
@@ -339,7 +339,7 @@ class TestBesideLine:
             experts, model.loss_, Z, V, weight, SHARES, KINDS.get(name, "scores"), average
         )
         np.testing.assert_allclose(scores, wanted, atol=1e-9 * np.abs(wanted).max())
-        np.testing.assert_allclose(model._model.state.shares, u, atol=1e-8)
+        np.testing.assert_allclose(model.model_.state.shares, u, atol=1e-8)
         np.testing.assert_allclose(model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6)
         names = model.expert_names_
         assert len(names) == len(set(names)) == losses.shape[1]
@@ -353,10 +353,10 @@ class TestBesideLine:
         many = model.embedding_scores(X)
         few = np.vstack([model.embedding_scores(X[i : i + 3]) for i in range(0, len(X), 3)])
         np.testing.assert_allclose(few, many, rtol=1e-9, atol=1e-9)
-        matrices = model._model._matrices(True)
-        Z = model._model.scale.transformed_matrix(model._read(X).rows)
+        matrices = model.model_._matrices(True)
+        Z = model.model_.scale.transformed_matrix(model._read(X).rows)
         wanted = np.einsum("nkp,ip->ink", matrices, np.hstack([Z, np.ones((len(Z), 1))]))
-        kind, shares = model._model.state.kind, model._model.shares(True)
+        kind, shares = model.model_.state.kind, model.model_.shares(True)
         for theta, played in zip(wanted, many, strict=True):
             out, v = np.empty_like(played), np.empty(len(theta))
             mix(kind, shares, theta, model.loss_.mean(theta), v, out)
@@ -368,8 +368,8 @@ def test_lines_read_no_features_and_gaps_count_as_columns():
     X[3, 1] = np.nan
     model = learner(missing="indicator", n_components=8, gamma=0.4)
     model.partial_fit(X, y, CLASSES, weight)
-    matrices = model._model._matrices(True)
-    assert model._model.scale.inner.columns == 6 and len(matrices) == 28
+    matrices = model.model_._matrices(True)
+    assert model.model_.scale.inner.columns == 6 and len(matrices) == 28
     lines = [i for i, name in enumerate(model.expert_names_) if "of the line" in name]
     assert not matrices[lines][:, :, 6:-1].any()
     assert matrices[lines][:, :, :6].any() and matrices[lines][:, :, -1].any()
@@ -424,8 +424,8 @@ def test_bounds_are_against_every_expert_and_against_weights_of_all_features():
         assert result.expected_target_loss.sum() <= certificate.bound_of_experts()
         # one expert over [z, φ(z)] has a bound against every U; that of a line has none
         assert len(certificate.certificates) == 1
-        one = model._model.optimizer.experts()[-1]
-        known = one.certificate(model.loss_, model._model.state.vectors[6])
+        one = model.model_.optimizer.experts()[-1]
+        known = one.certificate(model.loss_, model.model_.state.vectors[6])
         for size in (0.1, 1.0, 10.0):
             price = certificate._price()
             assert certificate.regret(size) == pytest.approx(known.regret(size) + price)

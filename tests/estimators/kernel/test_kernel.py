@@ -85,7 +85,7 @@ def in_chunks(model, X, y, size):
 def assert_same(one, other):
     for name in ("dual_coef_", "support_vectors_", "support_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    np.testing.assert_array_equal(one._model.state.vector, other._model.state.vector)
+    np.testing.assert_array_equal(one.model_.state.vector, other.model_.state.vector)
 
 
 def test_polynomials_of_the_longest_rows_are_far_from_overflow():
@@ -166,7 +166,9 @@ class TestAgainstLiteral:
         model = plain(gamma=0.4, optimizer=PiSTOL(a=0.5, b=2.0), **space)
         rounds = model.begin(X, y)
         every, played = np.arange(len(X)), []
-        model._learn(rounds, every, lambda block, w: played.append(block.theta), Record.SCORES)
+        model.learn_blocks(
+            rounds, every, lambda block, w: played.append(block.theta), Record.SCORES
+        )
         V, loss = model.space_.unpack(rounds.packed), model.loss_
         wanted, average = literal.pistol(
             literal.gram(literal.rbf(0.4), X, X),
@@ -304,12 +306,12 @@ class TestRowsThatAreKept:
         X, y = stream()
         model = plain(regularizer="squared", average=average, max_iter=passes).fit(X, y)
         assert 0 < len(model.support_) < len(X)
-        assert np.any(model._model.expansion.current() != 0.0, axis=0).all()
+        assert np.any(model.model_.expansion.current() != 0.0, axis=0).all()
         assert model.dual_coef_.shape == (3, len(model.support_))
         np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
         scores = literal.gram(literal.rbf(0.5), X[model.support_], X) @ model.dual_coef_.T
         np.testing.assert_allclose(model.embedding_scores(X), scores, rtol=1e-8, atol=1e-10)
-        support = model._model.expansion.support
+        support = model.model_.expansion.support
         assert len(support.blocks) <= 2 * (support.count // 64 + 1)
 
     @pytest.mark.parametrize("size", [1, 7, 64, 100])
@@ -476,7 +478,7 @@ class TestPrecomputed:
         monkeypatch.setattr(
             multiple_passes,
             "learn_pass",
-            lambda learner, _: kept.append(learner._model.given) or (0.0, 0.0),
+            lambda learner, _: kept.append(learner.model_.given) or (0.0, 0.0),
         )
         model.fit(G, y)
         assert np.shares_memory(kept[0], G)
@@ -571,9 +573,9 @@ class TestStreams:
         model = plain(optimizer=optimizer, kernel=kernel, average=False)
         for start in range(0, len(X), 10):
             model.partial_fit(X[start : start + 10], y[start : start + 10], CLASSES)
-            B, Z = model._model.expansion.current(), model.support_vectors_
+            B, Z = model.model_.expansion.current(), model.support_vectors_
             norm_sq = np.einsum("ki,ij,kj->", B, FUNCTIONS["partial"](Z, Z), B)
-            assert model._model.state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
+            assert model.model_.state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
 
     @pytest.mark.parametrize("kind", ["turning", "switching", "new"])
     def test_beats_the_larger_class_and_the_last_label_where_concepts_change(self, kind):

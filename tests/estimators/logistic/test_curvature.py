@@ -128,7 +128,7 @@ def test_a_round_of_every_learner_uses_it(R):
         model = kind(radius=1.5, feature_norm=R, alpha=1.0, **given).partial_fit(
             x, [0], classes=range(K)
         )
-        weights = model._model.rounds
+        weights = model.model_.rounds
         weights.add_waiting()
         grown = np.array([weights.A[0], weights.A[-4]]) - 1.0
         if kind is FolkloreClassifier:

@@ -506,7 +506,7 @@ class TestMixture:
         for B in grid:
             model = FolkloreClassifier(radius=B, **given)
             rounds = model.begin(X, y)._replace(weight=w)
-            model._learn(
+            model.learn_blocks(
                 rounds, np.arange(40), lambda block, _: logs.append(log_softmax(block.theta))
             )
         logs = np.array(logs)
@@ -529,7 +529,7 @@ class TestMixture:
         X, y, w = np.ones((4, 2)), [0, 0, 1, 0], np.array([1.0, 9.0, 1.0, 1.0])
         model = plain(radius=(0.1, 10.0), alpha=0.1).partial_fit(X, y, [0, 1], w)
         rows = np.eye(2)
-        logits = [state.logits(rows) for state in (model._model.rounds, model._model.rounds.copy())]
+        logits = [state.logits(rows) for state in (model.model_.rounds, model.model_.rounds.copy())]
         np.testing.assert_array_equal(*logits)
 
     def test_of_one_is_that_one(self):
@@ -544,7 +544,7 @@ class TestStructures:
         X, y = np.random.RandomState(0).randn(20, 9), np.arange(20) % 3
         with pytest.warns(GuaranteeWarning, match="20 weights, more than 18: "):
             model = FolkloreClassifier(structure=18).fit(X, y)
-        assert model._model.rounds.structure == "classes"
+        assert model.model_.rounds.structure == "classes"
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=r"than 4: .* 300 entries.*structure='classes'"):
             model.set_params(structure=4).fit(X, y)

@@ -165,7 +165,7 @@ class TestRounds:
             now = slice(start, start + size)
             parts.partial_fit(X[now], y[now], **given, sample_weight=weight[now])
         for name in ("A", "P", "G", "numbers"):
-            one, other = (getattr(model._model.rounds, name) for model in (whole, parts))
+            one, other = (getattr(model.model_.rounds, name) for model in (whole, parts))
             np.testing.assert_array_equal(one, other)
         new = X[:20] + 1.0
         assert (whole.predict_proba(new) == parts.predict_proba(new)).all()

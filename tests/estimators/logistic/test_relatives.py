@@ -100,8 +100,8 @@ def test_particles_are_drawn_by_the_seed():
     )
     for model in (first, again, other):
         model.begin(X, y)
-    np.testing.assert_array_equal(first._model.rounds.W, again._model.rounds.W)
-    assert np.abs(first._model.rounds.W - other._model.rounds.W).max() > 0.1
+    np.testing.assert_array_equal(first.model_.rounds.W, again.model_.rounds.W)
+    assert np.abs(first.model_.rounds.W - other.model_.rounds.W).max() > 0.1
 
 
 @pytest.mark.interpreted
@@ -212,7 +212,7 @@ def test_probabilities_of_the_forecaster(K, B, off):
     rng = np.random.RandomState(0)
     X, y = rng.randn(12, 3), np.arange(12) % K
     model = GaussianAggregatingForecaster(radius=B, standardize=False, fit_intercept=False)
-    weights = model.partial_fit(X, y, classes=range(K))._model.rounds
+    weights = model.partial_fit(X, y, classes=range(K)).model_.rounds
     weights.add_waiting()
     Q, A = np.kron(weights.Q, np.eye(3)), unpack_panels(weights.A, K - 1, 3)
     cov = 0.5 * Q.T @ np.linalg.inv(A) @ Q

@@ -47,8 +47,7 @@ def planned(monkeypatch):
     monkeypatch.setattr(Pilot, "largest", classmethod(lambda *_: PILOT))
     monkeypatch.setattr(_budget, "perf_counter", lambda: 100.0)
     arrays = [np.zeros((10_000, 3)), None, np.zeros(10_000), np.ones(10_000), None]
-    mixture = sk.StructuredPredictor(verbose=1)
-    return lambda seconds: members_in_time(mixture, MEMBERS, arrays, 100.0 + seconds)
+    return lambda seconds: members_in_time(None, MEMBERS, arrays, 100.0 + seconds, print)
 
 
 def seconds_of(members):
@@ -103,7 +102,7 @@ class TestPilot:
     def test_times_every_member_and_leaves_the_mixture_as_it_is(self):
         model = sk.StructuredPredictor(random_state=0, max_seconds=1e6).fit(X, Y)
         arrays, state = [X, Y, Y, np.ones(150), None], model.random_state_.get_state()
-        pilot = Pilot.largest(model, arrays, 1e6)
+        pilot = Pilot.largest(model._time_members, arrays, 1e6)
         assert 37 <= pilot.n_rows <= 40 and set(pilot.seconds) == set(model.named_estimators_)
         assert min(pilot.seconds.values()) > 0.0 and pilot.other_seconds > 0.0
         np.testing.assert_array_equal(model.random_state_.get_state()[1], state[1])
