@@ -37,3 +37,35 @@ def problems(quick=False):
     n = FEW if quick else N
     yield f"dense n={n}, p=100, K={CLASSES}", dense_problem(n)
     yield f"CSR n={n}, p=100000, {NON_ZEROS} non-zeros, K={CLASSES}", sparse_problem(n)
+
+
+def steps_problem(n, depth=3, p=15, classes=5, n_tested=10_000, n_functions=10, seed=0):
+    """X, y, X_test, y_test: labels of sums of step functions, each of up to `depth` columns.
+
+    A function is a full tree of this depth with random columns, thresholds and values of leaves.
+    """
+    rng = np.random.default_rng(seed)
+    X, scores = rng.random((n + n_tested, p)), np.zeros((n + n_tested, classes))
+    for _ in range(n_functions):
+        n_nodes, nodes = 2**depth - 1, np.zeros(len(X), dtype=int)
+        columns, thresholds = rng.integers(p, size=n_nodes), rng.uniform(0.2, 0.8, n_nodes)
+        for _ in range(depth):
+            nodes = 2 * nodes + 1 + (X[np.arange(len(X)), columns[nodes]] > thresholds[nodes])
+        scores += rng.normal(size=(n_nodes + 1, classes))[nodes - n_nodes]
+    y = labels(1.5 * scores, rng)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def checkerboard(n, p=6, n_tested=10_000, seed=0):
+    """X, y, X_test, y_test: colors of 4 x 4 squares in the first two of p columns."""
+    X = np.random.default_rng(seed).random((n + n_tested, p))
+    y = np.floor(4.0 * X[:, :2]).sum(axis=1).astype(int) % 2
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def shells(n, p=5, classes=4, n_tested=10_000, seed=0):
+    """X, y, X_test, y_test: shells of a normal distribution, each with as many rows."""
+    X = np.random.default_rng(seed).normal(size=(n + n_tested, p))
+    radii = np.linalg.norm(X, axis=1)
+    y = np.searchsorted(np.quantile(radii, np.arange(1, classes) / classes), radii)
+    return X[:n], y[:n], X[n:], y[n:]

@@ -150,7 +150,9 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
     5,000 rows, as many have honest scores. Boosted trees of more than 10,000 rows leave out two or
     three of five parts at a time, and a fifth of the number of rows determines how many trees there
     are. Trees split dense columns half by their ranks and half by their values, in units of the
-    range. The features of kernel ridge regressions [3]_ are
+    range. With more than 1.5 `n_landmarks` rows they also split sums and differences of the six
+    most important numeric columns, if these lower the held-out loss of a smaller forest by at
+    least 3%. Boosted trees then do too. The features of kernel ridge regressions [3]_ are
     standardized and multiplied by the root of their importance for trees, which have not learned
     the fifth either. With more than 1.5 `n_landmarks` rows these trees learn `n_landmarks` rows (at
     most half of all) without honest scores. Other members do not multiply features. A linear model

@@ -21,8 +21,9 @@ class BoostedTrees(Member):
 
     needs_losses = True
 
-    #: Trees of few rows, and of many: the best in the tables of `benchmarks.defaults`.
-    few_rows_options = BoostingOptions(100, 8, 0.3, 31, 5, 0.4)
+    #: Trees of few rows, which on a checkerboard gain nothing at first, so they are patient; and of
+    #: many: the best in the tables of `benchmarks.defaults`.
+    few_rows_options = BoostingOptions(100, 20, 0.3, 31, 10, 0.4)
     many_rows_options = BoostingOptions(150, 8, 0.2, 64, 20, 1.0)
 
     #: Held-out loss, in units of that of the best other member, above which it is left out.
@@ -38,7 +39,7 @@ class BoostedTrees(Member):
         return BoostedTrees(self.loss, self.seed, self.n_jobs, self.size * size)
 
     def fit(self, training: Training) -> Floats | None:
-        (n, p), dim = training.rows.unchanged.shape, training.dim
+        (n, width), dim = training.rows.unchanged.shape, training.dim
         task = BoostingTask(training.truths, training.weight, self.loss, dim)
         folds = training.parts
         if n > 2 * _training.MOST_HELD_OUT:
@@ -46,8 +47,11 @@ class BoostedTrees(Member):
         options, limit = self.many_rows_options, self.many_rows_limit
         if n <= TreeGrower.few_rows:
             options, limit = self.few_rows_options, self.few_rows_limit
+        p = training.rows.X.shape[1]
+        options = self._options(options, p)
+        options = options._replace(max_features=options.max_features * p / width)  # with pairs too
         fitted = AdditiveTrees.fitted(
-            training.rows.unchanged, task, folds, self._options(options, p), self.seed,
+            training.rows.unchanged, task, folds, options, self.seed,
             self.n_jobs, functools.partial(self._ratio, training), limit,
         )  # fmt: skip
         if fitted is None:

@@ -196,9 +196,7 @@ class Mixture(BaseEstimator):
         training = training._replace(parts=parts, units=units, effective_share=share)
         if reserved == 0.0 or not training.folds:
             return training
-        unjudged = np.flatnonzero(parts < 0)
-        places = np.linspace(0, len(unjudged) - 1, min(landmarks, len(unjudged)))
-        return training._replace(reserved=unjudged[places.astype(int)])
+        return training._replace(reserved=_training.spread_evenly(training.unjudged, landmarks))
 
     def _weights_of_few(self, members, training):
         """Weights of members without honest scores, and the intercept."""

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
+from skstructured.estimators.mixture._pairs import ColumnPairs
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs
 
 #: Folds of the rows. With fewer effective rows, or groups of them, none is left out; with more rows
@@ -22,8 +23,8 @@ ROWS_AT_ONCE = 4000
 class StandardRows(NamedTuple):
     """Rows X, and their standardized dense form, which is computed for some rows at a time.
 
-    `columns` make X of the `unchanged` rows, which trees take. Standardized features are multiplied
-    by `stretch` (p,).
+    `columns` make X of rows. Trees take the `unchanged` rows, with `pairs` of columns, if any.
+    Standardized features are multiplied by `stretch` (p,).
     """
 
     X: Any
@@ -31,11 +32,13 @@ class StandardRows(NamedTuple):
     stretch: Floats = np.ones(1)
     unchanged: Any = None
     columns: RobustColumns | None = None
+    pairs: ColumnPairs | None = None
 
     def of(self, X: Any) -> Self:
         """New rows, transformed as these."""
         in_range = X if self.columns is None else self.columns.transform(X)
-        return self._replace(X=in_range, unchanged=X)
+        unchanged = X if self.pairs is None else self.pairs.transform(X)
+        return self._replace(X=in_range, unchanged=unchanged)
 
     def standardized(self, indices: Array | slice) -> Floats:
         """Standardized rows, dense."""
@@ -99,6 +102,11 @@ class Training(NamedTuple):
         return np.flatnonzero(self.parts >= 0)
 
     @property
+    def unjudged(self) -> Ints:
+        """Places of the rows that are always learned."""
+        return np.flatnonzero(self.parts < 0)
+
+    @property
     def folds(self) -> range:
         """Folds that are left out, if any."""
         return range(N_FOLDS if self.parts.max() >= 0 else 0)
@@ -135,6 +143,12 @@ class Member(ABC):
     def smaller(self, size: float) -> "Member":
         """A member, not fitted, that takes less time to learn many rows."""
         return self
+
+
+def spread_evenly(indices: Ints, most: int) -> Ints:
+    """So many indices at most, spread evenly over all."""
+    places = np.linspace(0, len(indices) - 1, min(most, len(indices)))
+    return indices[places.astype(int)]
 
 
 def independent_units(

@@ -11,7 +11,13 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from skstructured.estimators._forest import Forest
 from skstructured.estimators._ranks import ColumnRanks, ColumnUnits
 from skstructured.estimators.mixture import _training
-from skstructured.estimators.mixture._training import Member, StandardRows, Training
+from skstructured.estimators.mixture._pairs import ColumnPairs
+from skstructured.estimators.mixture._training import (
+    Member,
+    StandardRows,
+    Training,
+    spread_evenly,
+)
 from skstructured.extend._types import Floats
 
 
@@ -22,7 +28,8 @@ class VertexTrees(Member):
     groups predict; with 3,001 to 10,000 rows as many other trees predict, which learn all rows.
     Trees see dense columns half by their ranks and half by their values, in units of the range, and
     missing values. The prediction is the `quantile` of the trees', or their mean. With
-    `best_thresholds`, thresholds are the best ones of a few columns, and are not drawn.
+    `best_thresholds`, thresholds are the best ones of a few columns, and are not drawn. With many
+    rows trees also split `ColumnPairs`, if trees of a few rows have a lower loss then.
 
     References
     ----------
@@ -35,6 +42,10 @@ class VertexTrees(Member):
     #: Rows up to which all groups predict; rows above which groups have half as many trees; and
     #: rows that a tree learns at most, drawn with replacement if there are more.
     few_rows, many_rows, most_rows = 3_000, 50_000, 1_000_000
+
+    #: Loss with pairs of columns, in units of that without, up to which trees have pairs;
+    #: and rows that such a trial learns at most.
+    worthy_loss, trial_rows = 0.97, 5_000
 
     #: Thresholds are drawn half by ranks and half by values.
     share_of_range = 0.5
@@ -82,32 +93,67 @@ class VertexTrees(Member):
         return twin
 
     def fit(self, training: Training) -> Floats:
-        X, V, fold_ids = training.rows.unchanged, training.V, training.parts
-        units = ColumnUnits.of(X) if issparse(X) else ColumnRanks.of(X, self.share_of_range)
-        learned = units.transform(X), V if training.dim > 1 else V[:, 0], training.weight
-        means, n_folds, forests = np.empty(V.shape), _training.N_FOLDS, []
-        for fold_id in training.folds:
-            others, is_held_out = np.flatnonzero(fold_ids != fold_id), fold_ids == fold_id
-            forests.append(self._fitted(fold_id, units, *(array[others] for array in learned)))
-            means[is_held_out] = self._means(forests[-1], X[is_held_out])
-        if training.reserved is None:
-            self.stretches = [stretch_of(forest) for forest in forests]
-        else:
+        X, V, n_folds = training.rows.unchanged, training.V, _training.N_FOLDS
+        units, learned = self._lessons(X, V, training.weight)
+        self.stretches, self.pairs, self.n_columns = [], None, X.shape[1]
+        if training.reserved is not None:
             reserved = (array[training.reserved] for array in learned)
-            forest = self._fitted(2 * n_folds, units, *reserved)
-            self.stretches = [stretch_of(forest)] * n_folds
+            pilot = self._fitted(2 * n_folds, units, *reserved)
+            self.stretches = [stretch_of(pilot)] * n_folds
+            self.pairs = self._worthy_pairs(pilot.feature_importances_, training)
+        if self.pairs is not None:
+            X = self.pairs.transform(X)
+            units, learned = self._lessons(X, V, training.weight)
+        means, forests = self._cross_fitted(X, units, learned, training)
+        self.stretches = self.stretches or [stretch_of(forest) for forest in forests]
         if self._learns_all(len(V)) or not forests:
             forests = [self._fitted(n_folds + k, units, *learned) for k in range(n_folds)]
             self.stretches = self.stretches or [stretch_of(forest) for forest in forests]
         self.forest = Forest.joined(forests)
         return self.loss.link(means[training.judged])
 
+    def _cross_fitted(self, X, units, learned, training):
+        """Means of rows by the group that has not learned their fold, and the groups."""
+        means, forests = np.empty(training.V.shape), []
+        for fold_id in training.folds:
+            is_held_out = training.parts == fold_id
+            forests.append(
+                self._fitted(fold_id, units, *(array[~is_held_out] for array in learned))
+            )
+            means[is_held_out] = self._means(forests[-1], X[is_held_out])
+        return means, forests
+
+    def _lessons(self, X, V, weight):
+        """Units of rows, and what trees learn: the rows in units, targets and weights."""
+        units = ColumnUnits.of(X) if issparse(X) else ColumnRanks.of(X, self.share_of_range)
+        return units, (units.transform(X), V if V.shape[1] > 1 else V[:, 0], weight)
+
+    def _worthy_pairs(self, importances, training):
+        """Pairs of the most important columns, if trees have a lower loss with them; or None."""
+        X = training.rows.unchanged
+        pairs = None if issparse(X) else ColumnPairs.of(X[training.reserved], importances)
+        if pairs is None:
+            return None
+        plain, paired = self._trial_loss(training), self._trial_loss(training, pairs.transform)
+        return pairs if paired <= self.worthy_loss * plain else None
+
+    def _trial_loss(self, training, transform=np.asarray):
+        """The loss of the judged rows by trees of some of the others."""
+        learned, judged = spread_evenly(training.unjudged, self.trial_rows), training.judged
+        X, X_judged = (transform(training.rows.unchanged[rows]) for rows in (learned, judged))
+        units, arrays = self._lessons(X, training.V[learned], training.weight[learned])
+        forest = self._fitted(2 * _training.N_FOLDS, units, *arrays)
+        theta = self.loss.link(self._means(forest, X_judged))
+        losses = self.loss.value_and_gradient(theta, training.truths[judged])[0]
+        return np.average(losses, weights=training.weight[judged])
+
     def _fitted(self, place, units, X, V, weight):
         """The `Forest` of a group: few trees at a time, for scikit-learn's take much memory."""
-        is_large, options = len(V) > self.most_rows, self.options
+        is_large, share = len(V) > self.most_rows, self.n_columns / X.shape[1]
         n_trees = self.n_trees if len(V) <= self.many_rows else max(1, self.n_trees // 2)
         if issparse(X):
-            options = {"max_features": 0.2} | options  # few columns of a row are not 0
+            share = 0.2  # few columns of a row are not 0
+        options = {"max_features": share} | self.options
         kind = RandomForestRegressor if self.best_thresholds else ExtraTreesRegressor
         trees = kind(
             n_trees, bootstrap=is_large, max_samples=self.most_rows if is_large else None,
@@ -117,9 +163,11 @@ class VertexTrees(Member):
         return forest._replace(thresholds=units.values_at(forest.columns, forest.thresholds))
 
     def stretched(self, training: Training) -> Training:
-        """Training rows whose features are stretched by their importance for the trees."""
+        """Training rows with pairs, if any, stretched by the importance of their columns."""
         stretch = np.sqrt(np.mean(np.square(self.stretches), axis=0))
         rows = training.rows._replace(stretch=stretch)
+        if self.pairs is not None:
+            rows = rows._replace(unchanged=self.pairs.transform(rows.unchanged), pairs=self.pairs)
         return training._replace(rows=rows, stretches=self.stretches if training.folds else None)
 
     def scores(self, rows: StandardRows) -> Floats:

@@ -466,7 +466,7 @@ class TestTrees:
         given = rng.randn(90, 4)
         training, loss = training_of(given, (given[:, 1] > 0).astype(int), Simplex)
         training.parts[:40] = -1
-        training = training._replace(reserved=np.arange(40))
+        training = training._replace(reserved=np.arange(40), truths=training.V)
         trees = VertexTrees(loss, None, 0, None)
         trees.fit(training)
         stretches = [trees.stretched(training).rows_of_fold(k).stretch for k in range(N_FOLDS)]
