@@ -53,6 +53,8 @@ class SquaredNorm(Regularizer):
     .. [2] Niculae, Martins, Blondel, Cardie (2018), "SparseMAP".
     """
 
+    has_margin = True
+
 
 class Tsallis(Regularizer):
     r"""The negative Tsallis entropy, ``Ψ(μ) = Σ μ^α / (α(α−1))``: ŷ_Ω is α-entmax.
@@ -80,6 +82,8 @@ class Tsallis(Regularizer):
     ----------
     Peters, Niculae, Martins (2019), "Sparse sequence-to-sequence models".
     """
+
+    has_margin = True
 
     def __init__(self, alpha: float = 1.5) -> None:
         self.alpha = alpha

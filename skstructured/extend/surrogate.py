@@ -161,7 +161,15 @@ class Regularizer(Component, ABC):
     skstructured.regularizers.Shannon : The regularizer of the logistic loss.
     skstructured.regularizers.SquaredNorm : The regularizer of projections.
     skstructured.losses.FenchelYoung : The loss of a space and a regularizer.
+
+    Notes
+    -----
+    If `has_margin`, finite scores of an output have no loss (Blondel, Martins, Niculae 2020,
+    section 5), as it is if the gradient of Ψ is bounded on conv(Y).
     """
+
+    #: Whether finite scores of an output have no loss.
+    has_margin: bool = False
 
     def kernel_params(self) -> Floats:
         """Parameters passed to the compiled function, a float64 vector."""

@@ -181,6 +181,11 @@ class FenchelYoung(Component):
         return space, regularizer, find_oracle(space, regularizer)
 
     @property
+    def has_margin(self) -> bool:
+        """Whether finite scores of an output have no loss; see `Regularizer`."""
+        return self._terms()[1].has_margin
+
+    @property
     def kernel(self) -> Kernel:
         """The compiled function of the pair; see `skstructured.losses.oracles.Oracle`."""
         space, _, oracle = self._terms()

@@ -59,7 +59,8 @@ def effective(weight, names):
 def objective(z, b, scores, V, weight, mean, loss, usual):
     """Σ w S(Σ_e e^z_e θ_e + b; (1 − ε) y + ε m) + .1 ‖z − ln u‖² + .1 ‖b‖², row by row."""
     n = sum(weight)
-    epsilon = 1.0 / (n + 1.0) if loss.linear_in_outputs else 0.0
+    is_pulled = loss.linear_in_outputs and not loss.has_margin
+    epsilon = 1.0 / (n + 1.0) if is_pulled else 0.0
     total = 0.1 * sum((one - math.log(usual)) ** 2 for one in z) + 0.1 * sum(one**2 for one in b)
     for i, w in enumerate(weight):
         theta = sum(math.exp(one) * scores[e][i] for e, one in enumerate(z)) + b

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from skstructured._base.lbfgs import minimize_two_loops
 from skstructured.estimators.mixture._ridge import KERNEL_JITTER, RowKernel
 from skstructured.estimators.mixture._training import ROWS_AT_ONCE, Member, StandardRows, Training
+from skstructured.estimators.mixture._weights import share_of_mean
 from skstructured.extend._types import Array, Floats, Matrix
 
 
@@ -121,7 +122,8 @@ class LossMinimizer(Member):
     span of 400 landmarks, and ‖W‖ is the norm of the function. Models of all rows, and of those
     outside each part, are minimized at the same time, for one penalty after another until the loss
     of the rows that are left out rises. The axes know all rows, but no outputs. Losses that are not
-    linear in y have ε = 0. The `seed` draws at most `n_rows` rows, and the landmarks.
+    linear in y, or have a margin, have ε = 0. The `seed` draws at most `n_rows` rows, and the
+    landmarks.
 
     References
     ----------
@@ -161,7 +163,7 @@ class LossMinimizer(Member):
         features = self._features(Z, weight)
         P, fold_ids = features(Z), training.parts[learned]
         weights = weight[:, None] * (fold_ids[:, None] != [*training.folds, np.nan])
-        share = self.loss.linear_in_outputs / (len(Z) + 1.0)
+        share = share_of_mean(self.loss, len(Z))
         pulled = (1.0 - share) * V[learned] + share * training.origin
         objective = FoldObjective(P, features.squares, pulled, weights, self.loss)
         W = self._coefs(objective, V[learned], weight, fold_ids)

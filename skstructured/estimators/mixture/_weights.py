@@ -8,6 +8,11 @@ from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured.extend._types import Floats
 
 
+def share_of_mean(loss: Any, rows: float) -> float:
+    """ε = 1/(n + 1) of n rows; 0 if the loss is not linear in y, or finite scores have none."""
+    return 0.0 if not loss.linear_in_outputs or loss.has_margin else 1.0 / (rows + 1.0)
+
+
 def mixing_weights(
     scores: Floats,
     V: Floats,
@@ -27,12 +32,11 @@ def mixing_weights(
 
     and a = exp z, with the usual weight u. The truth is mixed with the mean m of all training rows,
     those without honest scores included, as if one more row had it,
-    without which the scale of scores is infinite if classes are separable. For losses that are not
-    linear in y, ε is 0.
+    without which the scale of scores is infinite if classes are separable; see `share_of_mean`.
     """
     n_members, n, dim = scores.shape
     rows, center = weight.sum(), np.log(usual)
-    share = loss.linear_in_outputs / (rows + 1.0)
+    share = share_of_mean(loss, rows)
     truth = (1.0 - share) * V + share * mean
     flat = np.ascontiguousarray(scores.reshape(n_members, -1))
 

@@ -68,7 +68,7 @@ def literal_models(name, training, loss, penalty):
     """Features of all rows, and models without each part, and of all rows."""
     weight, n = training.weight, len(training.V)
     F = features_of(name, training.rows.standardized(slice(None)), weight)
-    share = loss.linear_in_outputs / (n + 1.0)
+    share = 0.0 if not loss.linear_in_outputs or loss.has_margin else 1.0 / (n + 1.0)
     V = (1.0 - share) * training.V + share * training.origin
     unit = weight @ np.sum((F - np.average(F, axis=0, weights=weight)) ** 2, axis=1) / n
     unit *= getattr(loss, "scale_", 1.0)
