@@ -165,7 +165,7 @@ class Regularizer(Component, ABC):
     Notes
     -----
     If `has_margin`, finite scores of an output have no loss (Blondel, Martins, Niculae 2020,
-    section 5), as it is if the gradient of Ψ is bounded on conv(Y).
+    section 5). This holds if the gradient of Ψ is bounded on conv(Y).
     """
 
     #: Whether finite scores of an output have no loss.
