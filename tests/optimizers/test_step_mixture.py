@@ -68,7 +68,7 @@ def test_it_equals_the_literal_mixture(name, dim, average, rng):
         wanted, losses, u = reference(name, model, X, V, weight, average)
         size = np.abs(wanted).max()
         np.testing.assert_allclose(scores, wanted, atol=1e-9 * size)
-        state = model._model.state
+        state = model.model_.state
         np.testing.assert_allclose(state.shares, u, atol=1e-8)
         np.testing.assert_allclose(model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6)
         np.testing.assert_allclose(model.expert_weights_.sum(axis=-1), 1.0)
@@ -84,7 +84,7 @@ def test_predictions_are_what_the_next_round_plays(name, rng):
     model.partial_fit(X[:30], y[:30], classes=classes)
     predicted = model.embedding_scores(X[30:31])
     batch = model._with_outputs(model._read(X[30:31]), y[30:31])
-    theta = model._model.learn(batch, np.arange(1), np.ones(1), 2).theta
+    theta = model.model_.learn(batch, np.arange(1), np.ones(1), 2).theta
     np.testing.assert_allclose(predicted, theta, atol=1e-12)
 
 
@@ -173,11 +173,11 @@ def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
         model.partial_fit(
             X[t : t + 1], space.decode(vertices[worst : worst + 1]), sample_weight=[w]
         )
-    groups, rates, experts = model._model.state.shares.shape
+    groups, rates, experts = model.model_.state.shares.shape
     if name in KINDS:
         wanted = groups * heaviest * (math.log(experts) + math.log(rates) + 3.8)
     else:
-        gap = model._model.state.totals[2]
+        gap = model.model_.state.totals[2]
         wanted = gap * (2.0 + 3.8 / math.log(experts * rates))
     assert overhead_of(model) == pytest.approx(wanted)
     assert total <= (model.expert_losses_ - first).min() + wanted
@@ -195,8 +195,8 @@ def test_one_heavy_round_after_many_light_ones_costs_no_more_than_the_bound():
     )
     scores, model = played(model, X, y, weight)
     rounds = model.loss_.value(scores, np.eye(2)[y]) / model.loss_.scale_
-    assert overhead(model._model.state) == pytest.approx(heavy * (math.log(2) + 3.8))
-    assert weight @ rounds <= model.expert_losses_.min() + overhead(model._model.state)
+    assert overhead(model.model_.state) == pytest.approx(heavy * (math.log(2) + 3.8))
+    assert weight @ rounds <= model.expert_losses_.min() + overhead(model.model_.state)
 
 
 def test_the_certificate_is_that_of_the_bettor_and_the_overhead(rng):
@@ -279,7 +279,7 @@ def test_evidence_of_a_round_that_weighs_far_more_is_kept(first, rates):
 def test_all_experts_are_mixed_or_those_that_are_no_averages(rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
     model = OnlineStructuredPredictor(random_state=0).partial_fit(X, y, classes=[0, 1, 2])
-    inner, batch, found = model._model, model._read(X), []
+    inner, batch, found = model.model_, model.read(X), []
     W = inner._stored_matrices(inner.state.parts, True)
     for averaged in (True, False):
         shares = inner.shares(averaged)
