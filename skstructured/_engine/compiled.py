@@ -287,7 +287,8 @@ def kernel(
     worth : float, default=2e6
         Steps that compiling is worth.
     python : callable or None, default=None
-        What is interpreted instead of the function, which has instructions of a processor.
+        What is interpreted instead of the function: the same with NumPy, or without instructions of
+        a processor.
 
     Returns
     -------
