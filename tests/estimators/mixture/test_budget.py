@@ -140,7 +140,7 @@ class TestMaxSeconds:
         monkeypatch.setattr(
             _mixture,
             "members_in_time",
-            lambda mixture, members, *_: seconds.append(mixture.max_seconds) or members,
+            lambda timed, members, *_: seconds.append(timed.__self__.max_seconds) or members,
         )
         lists, labels = np.split(X, 30), np.split(Y, 30)
         sk.StructuredPredictor("sequence", random_state=0, max_seconds=100.0).fit(lists, labels)
