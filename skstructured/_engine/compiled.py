@@ -178,13 +178,15 @@ def interpreted(value: Any) -> Any:
 
 def interpreted_copy(function: Any) -> Any:
     """A copy of a function that calls the interpreted forms of all kernels that it names."""
-    names, cells = dict(function.__globals__), function.__closure__ or ()
-    for name in set(function.__code__.co_names) & names.keys():
-        if getattr(names[name], "py_func", None) is not function:  # it may call itself
-            names[name] = interpreted(names[name])
-    closure = tuple([CellType(interpreted(cell.cell_contents)) for cell in cells])
-    code, defaults = function.__code__, function.__defaults__
-    return FunctionType(code, names, function.__name__, defaults, closure)
+    code, names = function.__code__, dict(function.__globals__)
+
+    def form_of(value: Any) -> Any:
+        calls_itself = getattr(value, "py_func", None) is function
+        return value if calls_itself else interpreted(value)
+
+    names |= {name: form_of(names[name]) for name in set(code.co_names) & names.keys()}
+    cells = [CellType(form_of(cell.cell_contents)) for cell in function.__closure__ or ()]
+    return FunctionType(code, names, function.__name__, function.__defaults__, tuple(cells))
 
 
 def are_kernels(functions: Iterable[Any]) -> bool:

@@ -235,6 +235,13 @@ class TestKernels:
         outer.is_warm = True
         assert outer(np.ones(3)) == 4.0 and outer.dispatcher.signatures
 
+    def test_those_that_call_themselves_are_interpreted(self, cold):
+        @kernel(cached=False)
+        def count_down(n):
+            return n if n == 0 else count_down(n - 1)
+
+        assert count_down(5) == 0 and not count_down.dispatcher.signatures
+
     @pytest.mark.parametrize("steps", [3.0, lambda x: 3.0 * x.size + 3.0])
     def test_steps_are_those_of_entries_or_of_arguments(self, steps, cold):
         @kernel(cached=False, steps=steps, worth=40.0)

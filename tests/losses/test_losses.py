@@ -4,6 +4,7 @@ import naive
 import numpy as np
 import pytest
 from coordinate_steps import AdaGrad, FTRLProximal
+from pairs import CASES, loss_of
 from plain import gaptron, perceptron
 from scipy.optimize import approx_fprime
 from scipy.special import expit
@@ -244,3 +245,15 @@ def test_one_search_compares_losses_regularizers_decoders_and_optimizers():
     search.fit(X, CLASSES)
     assert len(search.cv_results_["params"]) == 10
     assert search.best_score_ > -0.15
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_finite_scores_have_no_loss_if_there_is_a_margin(name, dim):
+    loss = loss_of(name, dim)
+    V = loss.space.vertices()
+    directions = V - V.mean(axis=0)
+    assert loss.has_margin != name.endswith("shannon")
+    if loss.has_margin:
+        assert loss.value(100.0 * directions, V).max() <= 1e-9
+    else:
+        assert loss.value(5.0 * directions, V).min() > 0.0
