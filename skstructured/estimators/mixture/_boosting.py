@@ -32,6 +32,9 @@ class BoostedTrees(Member):
     def __init__(self, loss: Any, seed: int, n_jobs: Any, size: float = 1.0) -> None:
         self.loss, self.seed, self.n_jobs, self.size = loss, seed, n_jobs, size
 
+    def stage(self, n: int) -> int:
+        return 2
+
     def work(self, n: int) -> float:
         return self.size * (n + TreeGrower.few_rows) * (2 if n > 2 * _training.MOST_HELD_OUT else 5)
 

@@ -263,9 +263,9 @@ class Mixture(BaseEstimator):
         if not training.folds and len(members) > 1:  # boosting needs held-out rows
             members = [pair for pair in members if not pair[1].needs_losses]
         results, self._seconds = {}, {}
-        for stage in range(3):
-            stage_members = [pair for pair in members if _stage_of(pair[1]) == stage]
-            if stage == 2 and stage_members and results:
+        for stage in range(4):
+            stage_members = [pair for pair in members if pair[1].stage(len(weight)) == stage]
+            if stage > 1 and stage_members and results:
                 training = training._replace(least_losses=self._least_losses(training, results))
             tasks = [delayed(self._learned)(*pair, training, packed) for pair in stage_members]
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
@@ -279,24 +279,52 @@ class Mixture(BaseEstimator):
 
     def _least_losses(self, training, results):
         """Held-out losses (m,) of the rows by the member whose mean is least."""
-        judged = training.judged
-        truths, weight = training.truths[judged], training.weight[judged]
-        thetas = [theta for _, _, theta in results.values()]
-        losses = [self.loss_.value_and_gradient(theta, truths)[0] for theta in thetas]
+        weight = training.weight[training.judged]
+        losses = [result[2] for result in results.values() if result is not None]
         return min(losses, key=lambda values: weight @ values)
 
     def _learned(self, name, member, training, packed):
-        """Fit a member; its name, and its honest scores, score and judged scores, or None."""
+        """Fit a member; its name, and its honest scores, score and held-out losses, or None."""
         began, judged = perf_counter(), training.judged
-        honest, score, theta = member.fit(training), np.nan, None
+        honest = None if self._is_hopeless(member, training) else member.fit(training)
+        score, losses = np.nan, None
         if honest is not None and len(judged) > 0:
-            a, b = self._least(honest[None], training, slice(None), 10)
-            theta = a * honest + b
+            theta = self._in_scale(honest, training)
             score = self._judge(theta, packed[judged], training.weight[judged])
+            losses = self.loss_.value_and_gradient(theta, training.truths[judged])[0]
         seconds = self._seconds[name] = perf_counter() - began
         end = "left out" if honest is None else f"held-out score {score:.4f}"
         self._report(f"{name}, {seconds:.1f} s, {end}")
-        return name, None if honest is None else (honest, score, theta)
+        return name, None if honest is None else (honest, score, losses)
+
+    def _in_scale(self, honest, training):
+        """Honest scores of a member times the weight that it would have alone, and an intercept."""
+        a, b = self._least(honest[None], training, slice(None), 10)
+        return a * honest + b
+
+    def _is_hopeless(self, member, training, limit=1.4):
+        """Whether the loss stays far from the least if it keeps falling as from 25% to 50% of rows.
+
+        Logarithms of losses fall about as fast with each doubling, or more slowly in the end.
+        """
+        if training.least_losses is None or not member.is_tried:
+            return False
+        quarter, half = (self._trial_losses(member, training, share) for share in (0.25, 0.5))
+        weight = training.weight[training.judged] * ~np.isnan(quarter)
+        trials = np.nan_to_num([quarter, half]) @ weight
+        return trials[1] ** 2 / trials[0] > limit * (weight @ training.least_losses)
+
+    def _trial_losses(self, member, training, share):
+        """Held-out losses (m,) by a smaller member that learns a share of the units; NaN of others.
+
+        The units of a larger share include those of a smaller one.
+        """
+        indices, losses = training.draw_units(share, member.seed), np.full(len(training.V), np.nan)
+        drawn = training.subset(indices)
+        theta, judged = self._in_scale(member.smaller(share).fit(drawn), drawn), drawn.judged
+        values = self.loss_.value_and_gradient(theta, drawn.truths[judged])[0]
+        losses[indices[judged]] = values
+        return losses[training.judged]
 
     def _least(self, honest, training, subset, max_iter=200):
         """Weights and intercept of the least loss on a subset of the judged rows."""
@@ -318,11 +346,6 @@ class Mixture(BaseEstimator):
 
     def __sklearn_tags__(self):
         return with_rows(super().__sklearn_tags__(), self)
-
-
-def _stage_of(member):
-    """0 for members that others need, 2 for those that need the others, else 1."""
-    return 0 if member.stretches_columns else 2 if member.needs_losses else 1
 
 
 def _is_named_estimator(pair):

@@ -11,7 +11,12 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from skstructured.estimators.kernel import _values
 from skstructured.estimators.mixture import _training
-from skstructured.estimators.mixture._training import Member, StandardRows, Training
+from skstructured.estimators.mixture._training import (
+    Member,
+    StandardRows,
+    Training,
+    spread_evenly,
+)
 from skstructured.extend._types import Floats
 
 #: What is added to k(x, x) of landmarks, in units of its mean.
@@ -130,8 +135,13 @@ class KernelRidge(Member):
     regularization".
     """
 
+    is_tried = True
+
     #: Rows, in units of `n_landmarks`, up to which each row has a coefficient.
     most_exact = 1.5
+
+    #: Rows in no fold that are learned at most, in units of `n_landmarks`.
+    most_unjudged = 20
 
     #: Penalties, in units of the mean k(x, x); and the one without honest scores.
     penalties, default_penalty = 10.0 ** np.arange(-4.0, 2.6, 0.5), 0.1
@@ -139,11 +149,15 @@ class KernelRidge(Member):
     def __init__(self, kernel: str, n_landmarks: int, seed: int) -> None:
         self.name, self.n_landmarks, self.seed = kernel, n_landmarks, seed
 
+    def stage(self, n: int) -> int:
+        return 1 if n <= 2 * _training.MOST_HELD_OUT else 3
+
     def work(self, n: int) -> float:
         kernel_work, setup = 1000, 9e7  # in products of two numbers in each fold, as measured
         if n <= self.most_exact * self.n_landmarks:
             return n * n * (n + kernel_work) + setup
         m = self.n_landmarks  # all folds share kernels and products
+        n = min(n, self.most_unjudged * m + _training.MOST_HELD_OUT)
         return n * m * (m + kernel_work) / (_training.N_FOLDS + 1) + 1.5 * m**3 + setup
 
     def smaller(self, size: float) -> "KernelRidge":
@@ -195,6 +209,8 @@ class KernelRidge(Member):
         """Sums of w k(x) k(x)ᵀ, w k(x) (1, v)ᵀ and w (1, v) over the rows of a part."""
         V = np.column_stack([np.ones(len(training.V)), training.V])
         indices, m = np.flatnonzero(training.parts == fold_id), len(kernel.Z)
+        if fold_id < 0:
+            indices = spread_evenly(indices, self.most_unjudged * m)
         A, B = np.zeros((m, m)), np.zeros((m, V.shape[1]))
         size = _training.ROWS_AT_ONCE
         for start in range(0, len(indices), size):

@@ -111,6 +111,20 @@ class Training(NamedTuple):
         """Folds that are left out, if any."""
         return range(N_FOLDS if self.parts.max() >= 0 else 0)
 
+    def draw_units(self, share: float, seed: int) -> Ints:
+        """Places of the rows of a share of the units, drawn at random."""
+        n_units = self.units.max() + 1
+        is_drawn = np.zeros(n_units, dtype=bool)
+        is_drawn[np.random.RandomState(seed).permutation(n_units)[: int(share * n_units)]] = True
+        return np.flatnonzero(is_drawn[self.units])
+
+    def subset(self, indices: Ints) -> Self:
+        """Some of the rows."""
+        rows = self.rows._replace(X=self.rows.X[indices], unchanged=self.rows.unchanged[indices])
+        names = "V", "weight", "parts", "units", "truths"
+        arrays = {name: getattr(self, name)[indices] for name in names}
+        return self._replace(rows=rows, reserved=None, least_losses=None, **arrays)
+
     def rows_of_fold(self, fold_id: int) -> StandardRows:
         """Rows, stretched without knowledge of a fold."""
         stretches = self.stretches
@@ -124,6 +138,8 @@ class Member(ABC):
     stretches_columns = False
     #: Whether it needs the held-out losses of other members.
     needs_losses = False
+    #: Whether trials on few rows show if it is worth all rows.
+    is_tried = False
 
     #: So many rows take an estimator as long as its setup, as measured.
     setup_rows = 3000
@@ -135,6 +151,10 @@ class Member(ABC):
     @abstractmethod
     def scores(self, rows: StandardRows) -> Floats:
         """Scores (n, dim) of new rows."""
+
+    def stage(self, n: int) -> int:
+        """0 to 3, by when it learns n rows: members of lower stages have their losses by then."""
+        return 1
 
     def work(self, n: int) -> float:
         """What the time of learning n rows is proportional to."""

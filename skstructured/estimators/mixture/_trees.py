@@ -79,6 +79,9 @@ class VertexTrees(Member):
             thresholds = low[columns] + span[columns] * forest.thresholds
             self.forest = forest._replace(thresholds=thresholds)
 
+    def stage(self, n: int) -> int:
+        return 0
+
     def work(self, n: int) -> float:
         factor = 2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1
         return factor * _training.N_FOLDS * self.n_trees * (n * math.log(n) + self.setup_work)
