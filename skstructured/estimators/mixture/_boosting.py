@@ -23,7 +23,7 @@ class BoostedTrees(Member):
 
     #: Trees of few rows, which on a checkerboard gain nothing at first, so they are patient; and of
     #: many: the best in the tables of `benchmarks.defaults`.
-    few_rows_options = BoostingOptions(100, 20, 0.3, 31, 10, 0.4)
+    few_rows_options = BoostingOptions(100, 20, 0.3, 31, 20, 0.4)
     many_rows_options = BoostingOptions(150, 8, 0.2, 64, 20, 1.0)
 
     #: Held-out loss, in units of that of the best other member, above which it is left out.
