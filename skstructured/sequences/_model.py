@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score
-from skstructured._chains.marginals import chain_gap, scratch_size, subtract_labels
+from skstructured._chains.forward_backward import chain_gap, scratch_size, subtract_labels
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.enums import plain_integers

@@ -6,7 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from skstructured._chains import batch
+from skstructured import _chains
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.spaces.sequence import Chains
 
@@ -204,8 +204,8 @@ class ChainObjective(Objective):
         """The weighted loss of a block, whose gradients in scores are written, and edges'."""
         chains, rows, share = self.chains(i, Theta), self.rows[i], self.share[self.blocks[i]]
         offsets, y = chains[1], self.labels[rows]
-        _, log_z, steps = batch.marginals(*chains, pairs="sum", weight=share, out=gaps)
-        losses = log_z - batch.score(*chains, y)
+        _, log_z, steps = _chains.marginals(*chains, pairs="sum", weight=share, out=gaps)
+        losses = log_z - _chains.score(*chains, y)
         gaps[np.arange(len(y)), y] -= 1.0
         gaps *= self._spread[rows, None]
         ends = gaps[offsets[:-1]].sum(axis=0), gaps[offsets[1:] - 1].sum(axis=0)
