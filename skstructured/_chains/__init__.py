@@ -141,26 +141,24 @@ class SparseMean(NamedTuple):
     gap: float
 
 
-def sparse_map(unary: Floats, pair: Floats, most_calls: int = 10_000) -> SparseMean:
+def sparse_map(unary: Floats, pair: Floats) -> SparseMean:
     """SparseMAP of one chain: the marginals μ that are nearest to the scores, in the 2-norm.
 
     Parameters
     ----------
     unary, pair : ndarrays of shapes (M, k) and (1, k, k) or (M, k, k)
         The scores; a batch of one sequence.
-    most_calls : int, default=10_000
-        Calls of Viterbi's algorithm.
 
     Returns
     -------
     SparseMean
         ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
-        M) with ``weights`` (n,). ``½‖μ − μ*‖² ≤ gap``, which is at most rounding unless the calls
-        were not enough.
+        M) with ``weights`` (n,). ``½‖μ − μ*‖² ≤ gap``, which is at most rounding unless
+        10,000 calls of Viterbi's algorithm were not enough.
     """
     M, k = np.shape(unary)
     unary, pair = (np.array(scores, dtype=np.float64, order="C") for scores in (unary, pair))
-    labels, weights, gap, _ = projected(unary, pair, most_calls, False)
+    labels, weights, gap, _ = projected(unary, pair, 10_000, False)
     check_possible([0.0 if len(weights) else -np.inf])
     mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
     add_vertices(labels, weights, len(weights), mu, pairs, 1.0)

@@ -17,10 +17,9 @@ from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._readers import stacked_batch
 from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.learner import Batch
-from skstructured.items._loss import ItemLoss
 from skstructured.items._model import ItemRounds
 from skstructured.items._reading import Items, read_items
-from skstructured.items._spaces import OverItems, over_items
+from skstructured.items._spaces import ItemLoss, OverItems, over_items
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import resolve_optimizer
 from skstructured.sequences._ragged import RoundModel
@@ -50,13 +49,6 @@ class ItemLearner(OnlineEstimator):
     def _unfitted_space(self) -> OverItems:
         return over_items(clone(resolve_space(self._over()[0])))
 
-    def _unfitted_loss(self) -> ItemLoss:
-        return self._loss_over(self._unfitted_space())
-
-    def _loss_over(self, space: OverItems) -> ItemLoss:
-        regularizer, scale, constants = self._fenchel_young().terms(space.space, self._over()[1])
-        return ItemLoss(space, regularizer, scale, constants, (space.first_,))
-
     def _fenchel_young(self) -> FenchelYoung:
         return FenchelYoung()
 
@@ -65,7 +57,8 @@ class ItemLearner(OnlineEstimator):
         optimizer = self.optimizer
         if is_auto(optimizer):
             optimizer = "parameter_free" if self._many_passes else "mixture"
-        return self._loss_over(space), resolve_optimizer(optimizer)
+        terms = self._fenchel_young().terms(space.space, self._over()[1])
+        return ItemLoss(space, *terms, (space.first_,)), resolve_optimizer(optimizer)
 
     def new_model(self) -> Any:
         """Return a model that has learned nothing; see `OnlineEstimator`."""

@@ -73,14 +73,11 @@ class SequenceLoss(RoundLoss):
             mu, log_z, pairs = _chains.marginals(*theta.arrays, pairs="each")
             _chains.check_possible(log_z)
             return Chains(mu, theta.offsets, pairs)
-        solutions = [
-            _chains.sparse_map(chain.unary, chain.pair)
-            for chain in map(theta.one, range(len(theta)))
-        ]
-        mu, pairs = (
-            np.concatenate([getattr(f, name) for f in solutions]) for name in ("mu", "pairs")
-        )
-        return Chains(mu, theta.offsets, pairs, [(f.labels, f.weights) for f in solutions])
+        chains = map(theta.one, range(len(theta)))
+        solutions = [_chains.sparse_map(chain.unary, chain.pair) for chain in chains]
+        mu, pairs, labels, weights, _ = zip(*solutions, strict=True)
+        vertices = list(zip(labels, weights, strict=True))
+        return Chains(np.concatenate(mu), theta.offsets, np.concatenate(pairs), vertices)
 
     def positions(self, theta):
         """Means of positions (N, k) alone."""
@@ -144,7 +141,12 @@ class ChainRule(Decoder):
     def mixture(self, theta, mu, loss):
         """Labels y*, `Ragged`, and probabilities p (n,) of leaving them."""
         anchor = self._anchor(theta, mu, loss)
-        return anchor, self._chances(anchor, mu, loss)
+        if self.rule != "randomized":
+            return anchor, np.full(len(anchor), float(self.rule == "sampled"))
+        apart = indicators(anchor, loss.space.dim_).less(mu)
+        distance = np.sqrt(apart.sizes(2)) if loss.projects else apart.sizes(1)
+        nu = [loss.space.geometry(loss.norm, length=M).nu for M in (1, 2)]
+        return anchor, np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
 
     def most_likely(self, theta, mu, loss):
         """What `predict` returns: y*; if costs are given, the least risk."""
@@ -160,14 +162,6 @@ class ChainRule(Decoder):
             return least_risk_labels(theta, mu, loss)
         # vertices have one norm, so the largest product with the mean is nearest to it
         return mu.best()
-
-    def _chances(self, anchor, mu, loss):
-        if self.rule != "randomized":
-            return np.full(len(anchor), float(self.rule == "sampled"))
-        apart = indicators(anchor, loss.space.dim_).less(mu)
-        distance = np.sqrt(apart.sizes(2)) if loss.projects else apart.sizes(1)
-        nu = [loss.space.geometry(loss.norm, length=M).nu for M in (1, 2)]
-        return np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
 
     def decode(self, theta, mu, loss, random_state=None):
         """Labels drawn by the rule, `Ragged`."""
