@@ -239,16 +239,13 @@ class ItemLoss(RoundLoss):
     def sizes_of(self, dims: Ints) -> Floats:
         """D² in ℓ2, 1/λ and the length of the kernel's scratch, (n, 3), for so many items each."""
         space, _, oracle = self._terms()
+
+        def sizes(m: int) -> tuple[float, ...]:
+            diameter = space.geometry("l2", m).diameter
+            return diameter**2, 1.0 / self._convexity(oracle, m)[1], oracle.work(m)
+
         lengths, inverse = np.unique(dims, return_inverse=True)
-        sizes = [
-            (
-                space.geometry("l2", m).diameter ** 2,
-                1.0 / self._convexity(oracle, m)[1],
-                oracle.work(m),
-            )
-            for m in lengths.tolist()
-        ]
-        return np.array(sizes, dtype=np.float64)[inverse.ravel()]
+        return np.array([sizes(m) for m in lengths.tolist()])[inverse.ravel()]
 
     def _needed(self, size: int) -> tuple[float, ...]:
         space, _, oracle = self._terms()
