@@ -16,10 +16,9 @@ from skstructured.extend._types import Array, Floats, Given, Ints
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items, ranks_of, ranks_within_rounds, shares_of
 from skstructured.items.metrics import ndcg
-from skstructured.items.predictor import ItemStructuredPredictor
+from skstructured.items.predictor import ItemLearner, ItemStructuredPredictor
 
 
 class QuantileBinner:
