@@ -175,13 +175,6 @@ def _shifted_scores(unary, row, pair, beta, i, shifted):
 
 
 @kernel
-def _start_scores(unary, start, beta, scores):
-    """scores[0] = scores of all chains that begin with a label."""
-    for j in range(unary.shape[1]):
-        scores[0, j] = unary[start, j] + beta[start, j]
-
-
-@kernel
 def _weigh_steps(unary, row, pair, beta, weights, tops, totals):
     """Weights (k, k) of the labels after each label at a row, up to a factor for each, their sums.
 
@@ -213,7 +206,8 @@ def messages(unary, start, stop, pair, beta, scratch):
         for i in range(unary.shape[1]):
             beta[row, i] -= most
         log_z += most
-    _start_scores(unary, start, beta, weights)
+    copy_into(weights[0], beta[start])
+    axpy(weights[0], 1.0, unary[start])
     return log_z + row_softmax(weights, np.int64(0), weights)
 
 
@@ -234,7 +228,7 @@ def marginals_of(unary, start, stop, pair, weight, mu, each, total, scratch):
     """
     weights, tops, totals = scratch
     k = unary.shape[1]
-    _start_scores(unary, start, mu, mu[start:])
+    axpy(mu[start], 1.0, unary[start])
     row_softmax(mu, start, mu)
     for row in range(start, stop - 1):
         _weigh_steps(unary, row, pair, mu, weights, tops, totals)
@@ -251,7 +245,8 @@ def marginals_of(unary, start, stop, pair, weight, mu, each, total, scratch):
 @kernel
 def chain_log_probability(unary, start, stop, pair, beta, labels, scores):
     """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
-    _start_scores(unary, start, beta, scores)
+    copy_into(scores[0], beta[start])
+    axpy(scores[0], 1.0, unary[start])
     label = labels[start]
     value = scores[0, label] - row_softmax(scores, np.int64(0), scores)
     for row in range(start, stop - 1):

@@ -281,9 +281,8 @@ class ChainRounds(RoundKind):
         projects, k = model.loss.projects, self.k
         options = np.zeros(SequenceOption.SHARP + 1, dtype=np.int64)
         options[[LoopOption.DIM, LoopOption.EXTRA, LoopOption.FRESH]] = k, k, projects
-        options[SequenceOption.INTERCEPT] = model.intercept
-        options[SequenceOption.PROJECTS] = projects
-        options[SequenceOption.SHARP] = model.loss.constants == "sharp"
+        is_sharp = model.loss.constants == "sharp"
+        options[SequenceOption.INTERCEPT :] = model.intercept, projects, is_sharp
         return np.array([float(k)]), options
 
     def kernels(self, loss):
