@@ -18,6 +18,6 @@ __all__ = [
     "ndcg",
 ]
 
-# Objects that 0.1.0 saved name these modules of their classes.
+# Saved objects name the modules that their classes were in.
 sys.modules[f"{__name__}._loss"] = sys.modules[ItemLoss.__module__]
 sys.modules[f"{__name__}._choice_report"] = sys.modules[ChoiceSummary.__module__]
