@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from skstructured import _chains
 from skstructured._base.ragged import Stacked
 from skstructured._base.validation import check_choice
-from skstructured._chains import batch
 from skstructured.extend import OutputSpace
 from skstructured.extend._types import Array, Ints, Outputs
 from skstructured.losses import FenchelYoung
@@ -281,15 +281,15 @@ class LabelSequenceLoss(_Loss):
         """
         codes = self.space.pack([*map(_to_numpy, y)])  # type: ignore[arg-type]
         scores = self._chains(unary, pair, codes.offsets).arrays
-        mu, log_z, pairs = batch.marginals(*scores, pairs="each")  # type: ignore[misc]
-        batch.check_possible(log_z)
+        mu, log_z, pairs = _chains.marginals(*scores, pairs="each")  # type: ignore[misc]
+        _chains.check_possible(log_z)
         gap = Chains(mu, codes.offsets, pairs).less(indicators(codes, self.space.dim_))
 
         def products(weights):
             w = np.repeat(weights, codes.lengths)
             return w[:, None] * gap.unary, np.einsum("n,nij->ij", w, gap.pair)
 
-        values = -batch.log_probability(*scores, codes.values)  # type: ignore[call-arg]
+        values = -_chains.log_probability(*scores, codes.values)  # type: ignore[call-arg]
         return self._reduced(_Computed.apply(values, products, unary, pair))
 
     def predict(self, unary: torch.Tensor, pair: torch.Tensor, lengths: Ints) -> list[Array]:

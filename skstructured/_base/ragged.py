@@ -108,6 +108,16 @@ def by_length(call: Callable[..., Any], *arguments: Ragged | None) -> Any:
     return results if isinstance(answer, tuple) else results[0]
 
 
+def row_blocks(offsets: Ints, size: int) -> list[slice]:
+    """Slices of sequences with `size` rows or more each, but for the last one."""
+    blocks, start, n = [], 0, len(offsets) - 1
+    while start < n:
+        stop = min(int(np.searchsorted(offsets, offsets[start] + size)), n)
+        blocks.append(slice(start, stop))
+        start = stop
+    return blocks
+
+
 class Stacked(Ragged):
     """Sequences as one matrix with their lengths, which learners of sequences accept like lists.
 

@@ -6,7 +6,7 @@ Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with application
 
 import numpy as np
 
-from skstructured._chains.logarithms import longest_of, row_sum
+from skstructured._chains.forward_backward import longest_of, row_sum
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import greater
 from skstructured._engine.state import copy_into

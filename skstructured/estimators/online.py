@@ -31,9 +31,9 @@ from skstructured.losses import FenchelYoung, GapSurrogate
 from skstructured.losses.gap import ZeroOneLoss
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.gradient_descent import FixedStep, FixedStepState
-from skstructured.sequences import _predictions as of_sequences
+from skstructured.sequences import _decoding as of_sequences
+from skstructured.sequences._decoding import weights_of_sequences
 from skstructured.sequences._model import ChainRounds
-from skstructured.sequences._predictions import weights_of_sequences
 from skstructured.sequences._ragged import RoundModel
 
 

@@ -33,7 +33,7 @@ from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
-from skstructured.sequences import _predictions as of_sequences
+from skstructured.sequences import _decoding as of_sequences
 from skstructured.sequences._decoding import SequenceLoss
 
 __all__ = ["StructuredPredictor"]

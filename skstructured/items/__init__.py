@@ -1,7 +1,9 @@
 """Items that have features: choices, learning to rank, assignments."""
 
-from skstructured.items._choice_report import ChoiceSummary
-from skstructured.items.choice import ConditionalLogit
+import sys
+
+from skstructured.items._spaces import ItemLoss
+from skstructured.items.choice import ChoiceSummary, ConditionalLogit
 from skstructured.items.metrics import ndcg
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
@@ -15,3 +17,7 @@ __all__ = [
     "StructuredRanker",
     "ndcg",
 ]
+
+# Saved objects name the modules that their classes were in.
+sys.modules[f"{__name__}._loss"] = sys.modules[ItemLoss.__module__]
+sys.modules[f"{__name__}._choice_report"] = sys.modules[ChoiceSummary.__module__]

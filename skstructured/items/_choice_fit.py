@@ -9,6 +9,7 @@ from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
+from skstructured._base.ragged import row_blocks
 from skstructured.extend._types import Array, Floats, Ints, Matrix
 
 
@@ -47,9 +48,6 @@ class Likelihood:
         self.Z, self.offsets, self.chosen, self.share = Z, offsets, chosen, share
         self.ridge, self.lengths = ridge, np.diff(offsets)
         self.spread = np.repeat(share, self.lengths)
-        most = max(self.numbers_per_block // max(Z.shape[1], 1), 1)
-        last = np.unique(np.searchsorted(offsets, np.arange(most, offsets[-1], most), "right") - 1)
-        self._cuts = np.unique(np.concatenate([[0], last, [len(share)]]))
 
     def point(self, weights: Floats) -> Point:
         """The objective at some weights."""
@@ -60,15 +58,12 @@ class Likelihood:
         gaps[self.chosen] -= self.share
         return Point(weights, float(value), self.Z.T @ gaps + self.ridge * weights, theta, proba)
 
-    def means(self, proba: Floats) -> Matrix:
-        """Mean items (n, p) of the rounds, CSR if Z is."""
-        return round_matrix(proba, self.offsets) @ self.Z
-
     def hessian(self, proba: Floats) -> Floats:
         """Second derivatives (p, p): ``Σ_t c_t Z_tᵀ(diag(p_t) − p_t p_tᵀ) Z_t + diag(r)``."""
         total = np.diag(self.ridge)
         if sparse.issparse(self.Z):
-            terms: Any = (self.Z, self.spread * proba), (self.means(proba), -self.share)
+            means = round_matrix(proba, self.offsets) @ self.Z
+            terms: Any = (self.Z, self.spread * proba), (means, -self.share)
             for A, weights in terms:
                 total += (A.T @ A.multiply(weights[:, None]).tocsr()).toarray()
             return total
@@ -89,9 +84,10 @@ class Likelihood:
 
     def _centered(self, proba):
         """Rows of blocks of rounds, and their items less the mean of the round, dense."""
-        for first, last in zip(self._cuts[:-1], self._cuts[1:], strict=True):
-            rows = slice(self.offsets[first], self.offsets[last])
-            local = self.offsets[first : last + 1] - self.offsets[first]
+        size = self.numbers_per_block // max(self.Z.shape[1], 1) + 1
+        for rounds in row_blocks(self.offsets, size):
+            offsets = self.offsets[rounds.start : rounds.stop + 1]
+            rows, local = slice(offsets[0], offsets[-1]), offsets - offsets[0]
             block = self.Z[rows].toarray() if sparse.issparse(self.Z) else self.Z[rows]
             means = round_matrix(proba[rows], local) @ block
             yield rows, block - np.repeat(means, np.diff(local), axis=0)
@@ -286,12 +282,11 @@ def _sparse_squares(X, offsets, weight, unit):
 def penalty_units(X: Any, scale: Floats, standardize: Any) -> Floats:
     """Units (p,) in which a penalty counts: deviations within rounds, or 1 as for indicators."""
     if isinstance(standardize, str):
-        entries = X.data if sparse.issparse(X) else X
-        values = (entries != 0.0) & (entries != 1.0)
-        odd = (
-            np.bincount(X.indices, values, X.shape[1]) if sparse.issparse(X) else values.any(axis=0)
-        )
-        return np.where(odd, scale, 1.0)
+        is_sparse = sparse.issparse(X)
+        entries = X.data if is_sparse else X
+        odd = (entries != 0.0) & (entries != 1.0)
+        counts = np.bincount(X.indices, odd, X.shape[1]) if is_sparse else odd.sum(axis=0)
+        return np.where(counts > 0, scale, 1.0)
     return scale if standardize else np.ones(len(scale))
 
 

@@ -130,22 +130,22 @@ def _square(K, M, L):
 @kernel
 def total_squares(data, indices, indptr, width, first, M, intercept, centered, mean):
     """``Σ‖x_i‖²``; if `centered`, of dense rows less ``M‖x̄‖²``, CSR ones by the first."""
-    total, apart = 0.0, 0.0
+    total, apart, is_sparse = 0.0, 0.0, indptr.shape[0] > 0
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
-        if centered > 0 and indptr.shape[0] > 0:
+        if centered > 0 and is_sparse:
             apart += sparse_distance(data, indices, indptr, first + m, first)
-    if centered > 0 and indptr.shape[0] > 0:
+    if centered <= 0:
+        return total
+    if is_sparse:
         return min(total, apart)
-    if centered > 0:
-        X, off = item_matrix(data, width, first, M), 0.0
-        mean[0] = 0.0
-        for m in range(M):
-            add_scaled(mean, 0, 1.0 / M, X, m)
-        for j in range(width):
-            off += mean[0, j] * mean[0, j]
-        return total - M * off + 1e-15 * M * total
-    return total
+    X, off = item_matrix(data, width, first, M), 0.0
+    mean[0] = 0.0
+    for m in range(M):
+        add_scaled(mean, 0, 1.0 / M, X, m)
+    for j in range(width):
+        off += mean[0, j] * mean[0, j]
+    return total - M * off + 1e-15 * M * total
 
 
 @kernel
@@ -283,7 +283,9 @@ class ItemRounds(RoundKind):
 
     def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
         rows, places = super().rows(batch, block)
-        return (rows, places) if self.steps is None else self.steps.rows(rows, places)
+        if self.steps is None:
+            return rows, places
+        return self.steps.rows(rows.matrix[places]), np.arange(len(places))
 
     def counted(
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints

@@ -1,6 +1,5 @@
 """Rounds of items: rows with the numbers of their rounds, or one matrix per round."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -34,36 +33,33 @@ class Items(Ragged):
     `flat` if they came with qid, and not as one matrix per round.
     """
 
-    def __init__(
-        self, values: Any, codes: Ints, qid: Array, flat: bool, available: Array | None
-    ) -> None:
-        self.n_given, self.qid, self.flat, self._codes = len(codes), qid, flat, codes
+    def __init__(self, values: Any, codes: Ints, qid: Array, flat: bool, available: Any) -> None:
+        self.n_rows, self.qid, self.flat = len(codes), qid, flat
+        #: Items (n,) of the rounds, available or not.
+        self.full_lengths = np.bincount(codes, minlength=len(qid))
         order = np.argsort(codes, kind="stable")
-        #: Items (n,) of the rounds as they were given, available or not.
-        self.given_lengths = np.bincount(codes, minlength=len(qid))
+        ends = np.cumsum(self.full_lengths)
+        places = np.arange(self.n_rows) - np.repeat(ends - self.full_lengths, self.full_lengths)
         if available is not None:
-            order = order[available[order]]
+            is_available = self._mask(available)[order]
+            order, places = order[is_available], places[is_available]
         lengths = np.bincount(codes[order], minlength=len(qid))
         if not lengths.all():
             raise ValueError(f"Round {qid[lengths == 0].tolist()[0]!r} has no available item.")
-        self.indices = order
-        same = len(order) == self.n_given and bool((np.diff(order) > 0).all())
-        values = values if same else _safe_indexing(values, order)
+        #: Index (N',) of each available item among all of its round.
+        self.indices, self.places_in_rounds = order, places
+        is_sorted = np.array_equal(order, np.arange(self.n_rows))
+        values = values if is_sorted else _safe_indexing(values, order)
         super().__init__(values, np.concatenate([[0], np.cumsum(lengths)]))
 
-    @property
-    def rounds(self) -> list[slice]:
-        """The rows of each round."""
-        return [slice(*ends) for ends in itertools.pairwise(self.offsets)]
-
-    @property
-    def places_in_rounds(self) -> Ints:
-        """Index (N',) of each available item among those that were given in its round."""
-        within = np.empty(self.n_given, dtype=np.intp)
-        order = np.argsort(self._codes, kind="stable")
-        starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
-        within[order] = np.arange(self.n_given) - starts
-        return within[self.indices]
+    def _mask(self, available: Any) -> Array:
+        """`available` as bools (N,); a ValueError unless it is made of True and False."""
+        mask = np.ravel(available) if self.flat else self._joined(available, "available")
+        if mask.shape != (self.n_rows,) or not np.isin(mask, (0, 1)).all():
+            raise ValueError(
+                f"available must have one bool per item, ({self.n_rows},), got {mask!r}."
+            )
+        return mask.astype(bool)
 
     def stacked(self, numbers: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
@@ -72,14 +68,14 @@ class Items(Ragged):
             flat = column_or_1d(flat, warn=True)
         else:
             flat = self._joined(numbers, name)
-        check_lengths(self.n_given, len(flat))
+        check_lengths(self.n_rows, len(flat))
         return flat[self.indices]
 
     def _joined(self, numbers: Any, name: str) -> Array:
         """One array per round, one after the other; a ValueError names the one that is wrong."""
-        check_lengths(len(self), _num_samples(numbers))
+        check_lengths(len(self.qid), _num_samples(numbers))
         arrays = [np.asarray(array) for array in numbers]
-        for i, (array, length) in enumerate(zip(arrays, self.given_lengths, strict=True)):
+        for i, (array, length) in enumerate(zip(arrays, self.full_lengths, strict=True)):
             if array.shape != (length,):
                 raise ValueError(
                     f"{name} must have one number per item: round {i} has {length} items, but its "
@@ -89,11 +85,11 @@ class Items(Ragged):
 
     def round_weights(self, sample_weight: Any) -> Any:
         """Weights of rounds (n,); with qid also one per row (N,), the same within a round."""
-        if sample_weight is None or not self.flat or _num_samples(sample_weight) != self.n_given:
+        if sample_weight is None or not self.flat or _num_samples(sample_weight) != self.n_rows:
             return sample_weight
         flat = column_or_1d(sample_weight, warn=True)[self.indices]
         first = flat[self.offsets[:-1]]
-        if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
+        if len(self) != self.n_rows and (flat != np.repeat(first, self.lengths)).any():
             raise ValueError("sample_weight must be the same for all items of a round.")
         return first
 
@@ -103,14 +99,14 @@ class Items(Ragged):
         Items that are not available get `hidden`.
         """
         numbers = np.asarray(numbers)
-        shape = (self.n_given, *numbers.shape[1:])
+        shape = (self.n_rows, *numbers.shape[1:])
         full = np.empty(shape, dtype=numbers.dtype)
-        if len(self.indices) < self.n_given:
+        if len(self.indices) < self.n_rows:
             full = np.full(shape, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
         full[self.indices] = numbers
         if self.flat:
             return full
-        return np.split(full, np.cumsum(self.given_lengths)[:-1])
+        return np.split(full, np.cumsum(self.full_lengths)[:-1])
 
 
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
@@ -130,10 +126,8 @@ def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
     except ValueError as error:  # about sequences
         reason = str(error).replace("sequence", "round").replace("Sequence", "Round")
         raise ValueError(f"{ITEM_FORMS}. {reason}") from None
-    n = len(stacked)
-    codes = np.repeat(np.arange(n), stacked.lengths)
-    hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
-    return Items(stacked.values, codes, np.arange(n), False, hidden)
+    rounds = np.arange(len(stacked))
+    return Items(stacked.values, np.repeat(rounds, stacked.lengths), rounds, False, available)
 
 
 def _stacked(X: Any) -> Ragged:
@@ -158,9 +152,8 @@ def _of_rows(X: Any, qid: Any, available: Any) -> Items:
     names, first, inverse = unique_values("qid", round_ids, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     codes = np.argsort(order, kind="stable")[inverse.ravel()]
-    hidden = None if available is None else _mask(np.ravel(available), n)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    return Items(X.tocsr() if sparse.issparse(X) else X, codes, names[order], True, hidden)
+    return Items(X.tocsr() if sparse.issparse(X) else X, codes, names[order], True, available)
 
 
 def unique_values(name: str, values: Array, **options: Any) -> Any:
@@ -175,20 +168,6 @@ def unique_values(name: str, values: Array, **options: Any) -> Any:
     return unique
 
 
-def _mask_of_lists(available: Any, lengths: Ints) -> Array:
-    masks = [np.asarray(mask) for mask in available]
-    if [mask.shape for mask in masks] != [(length,) for length in lengths]:
-        raise ValueError("available must have one bool per item, in one array per round, as X has.")
-    return _mask(np.concatenate(masks), int(lengths.sum()))
-
-
-def _mask(available: Array, n: int) -> Array:
-    """`available` as bools; a ValueError unless it is made of True and False, or 1 and 0."""
-    if available.shape != (n,) or not np.isin(available, (0, 1)).all():
-        raise ValueError(f"available must have one bool per item, ({n},), got {available!r}.")
-    return available.astype(bool)
-
-
 def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
     """`numbers` of items as float64; a ValueError unless finite, and not below `lowest`."""
     values = floats_of(name, numbers)
@@ -199,9 +178,9 @@ def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
     return values
 
 
-def gains_of(grades: Floats) -> Floats:
+def gains_of(grades: Any) -> Floats:
     """``2^g − 1``, which counts in NDCG; a ValueError for grades it cannot be of."""
-    check_numbers("y", grades, 0.0)
+    grades = check_numbers("y", grades, 0.0)
     if len(grades) and grades.max() > LARGEST_GRADE:
         raise ValueError(
             f"y must contain grades of at most {LARGEST_GRADE}, because their gains are 2^y − 1; "
@@ -212,12 +191,11 @@ def gains_of(grades: Floats) -> Floats:
 
 def shares_of(items: Items, y: Any) -> Ragged:
     """Shares ``g/Σg`` of the gains of grades; equal ones if there is no gain."""
-    gains = gains_of(check_numbers("y", items.stacked(y), 0.0))
-    lengths = items.lengths
+    gains, lengths = gains_of(items.stacked(y)), items.lengths
     totals = items.sums(gains)
-    even = np.repeat(totals == 0.0, lengths)
-    whole = np.repeat(np.where(totals > 0.0, totals, lengths), lengths)
-    return Ragged(np.where(even, 1.0, gains) / whole, items.offsets)
+    gains[np.repeat(totals == 0.0, lengths)] = 1.0
+    wholes = np.where(totals > 0.0, totals, lengths)
+    return Ragged(gains / np.repeat(wholes, lengths), items.offsets)
 
 
 def ranks_of(items: Items, y: Any) -> Ragged:
@@ -265,7 +243,7 @@ def _marked(items: Items, y: Any) -> Ragged:
 
 def _placed(items: Items, y: Any) -> Ragged:
     """Marks of the items at the places y (n,) in their rounds, hidden ones counted."""
-    places, counts = check_numbers("y", column_or_1d(y, warn=True)), items.given_lengths
+    places, counts = check_numbers("y", column_or_1d(y, warn=True)), items.full_lengths
     check_lengths(len(items), len(places))
     wrong = (places != np.floor(places)) | (places < 0) | (places >= counts)
     if wrong.any():

@@ -1,12 +1,13 @@
-"""The conditional logit: which of several items with features is chosen."""
+"""The conditional logit, which of several items with features is chosen, and its table."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,15 +17,15 @@ from skstructured._base.validation import (
     check_features,
     check_integer,
     check_positive,
+    check_real,
     check_size,
     check_weights,
 )
 from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
-from skstructured.extend._types import Array, Ints, Matrix
+from skstructured.extend._types import Array, Floats, Given, Ints, Matrix
 from skstructured.items._choice_fit import fit, list_names, probabilities
-from skstructured.items._choice_report import ChoiceSummary
 from skstructured.items._reading import Items, chosen_of, ranks_within_rounds, read_items
 
 
@@ -45,6 +46,121 @@ def check_item_entries(matrix: Matrix, items: Items) -> None:
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of equal ones."""
     return np.flatnonzero(ranks_within_rounds(-numbers, offsets, "ordinal") == 1.0)
+
+
+@dataclass(eq=False, repr=False)
+class ChoiceSummary:
+    """The table of a fitted conditional logit: ``print(model.summary())``.
+
+    Parameters
+    ----------
+    names : ndarray of shape (p,)
+        Names of features.
+    coef : ndarray of shape (p,)
+        Weights.
+    standard_errors : ndarray of shape (p,)
+        Standard errors of the weights, NaN if not available.
+    log_likelihood : float
+        Log-likelihood ``Σ_t w_t ln p(chosen item of t)``.
+    null_log_likelihood : float
+        The same with equal shares of available items, ``−Σ_t w_t ln m_t``.
+    n_rounds : float
+        Number of rounds: the sum of their weights.
+    rank : int
+        Number of weights that the choices determine.
+    level : float, default=0.95
+        Confidence level of the intervals, between 0 and 1.
+
+    Attributes
+    ----------
+    z, p_values : ndarray of shape (p,)
+        Statistics ``coef/standard_errors``, and their two-sided p-values under the normal law.
+    intervals : ndarray of shape (p, 2)
+        Confidence intervals ``coef ± quantile × standard_errors``.
+    mcfadden_r2, adjusted_r2 : float
+        Pseudo R² ``1 − L/L₀`` and ``1 − (L − rank)/L₀`` (McFadden 1974), NaN if L₀ = 0.
+    aic, bic : float
+        Information criteria ``2 rank − 2L`` and ``rank ln n − 2L``.
+    likelihood_ratio, likelihood_ratio_p : float
+        Statistic ``2(L − L₀)`` of the test that all weights are 0, and its p-value under χ² with
+        `rank` degrees of freedom.
+
+    See Also
+    --------
+    skstructured.ConditionalLogit : The estimator whose method `summary` returns it.
+    """
+
+    names: Array
+    coef: Floats
+    standard_errors: Floats
+    log_likelihood: float
+    null_log_likelihood: float
+    n_rounds: float
+    rank: int
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        level, coef = self.level, self.coef
+        self.level = check_real("level", level, lambda v: 0.0 < v < 1.0, "lie between 0 and 1")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.z = coef / self.standard_errors
+        self.p_values = 2.0 * norm.sf(np.abs(self.z))
+        reach = norm.ppf(0.5 + 0.5 * level) * self.standard_errors
+        self.intervals = np.column_stack([coef - reach, coef + reach])
+        likelihood, null, k = self.log_likelihood, self.null_log_likelihood, self.rank
+        self.mcfadden_r2 = 1.0 - likelihood / null if null else np.nan
+        self.adjusted_r2 = 1.0 - (likelihood - k) / null if null else np.nan
+        self.aic = 2.0 * k - 2.0 * likelihood
+        self.bic = k * np.log(self.n_rounds) - 2.0 * likelihood
+        self.likelihood_ratio = 2.0 * (likelihood - null)
+        self.likelihood_ratio_p = float(chi2.sf(self.likelihood_ratio, k)) if k else np.nan
+
+    def to_dict(self) -> dict[str, Array]:
+        """Columns of the table by their names, arrays (p,)."""
+        low, high = self.intervals.T
+        return {
+            "feature": self.names,
+            "coef": self.coef,
+            "std err": self.standard_errors,
+            "z": self.z,
+            "P>|z|": self.p_values,
+            f"{0.5 - 0.5 * self.level:.3g}": low,
+            f"{0.5 + 0.5 * self.level:.3g}": high,
+        }
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame, its index the features; needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()).set_index("feature")
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._head(), "", *self._rows()])
+
+    def _head(self):
+        ratio, chance = f"{self.likelihood_ratio:.2f}", f"{self.likelihood_ratio_p:.4f}"
+        pairs = [
+            ("log-likelihood", f"{self.log_likelihood:.3f}", "choice sets", f"{self.n_rounds:g}"),
+            ("at equal shares", f"{self.null_log_likelihood:.3f}", "parameters", f"{self.rank}"),
+            ("McFadden's R²", f"{self.mcfadden_r2:.4f}", "adjusted", f"{self.adjusted_r2:.4f}"),
+            ("AIC", f"{self.aic:.2f}", "BIC", f"{self.bic:.2f}"),
+            ("likelihood ratio", ratio, "P>χ²", chance),
+        ]
+        return [f"{a:17}{b:>14}    {c:14}{d:>12}" for a, b, c, d in pairs]
+
+    def _rows(self):
+        columns = self.to_dict()
+        names = columns.pop("feature")
+        width = max(12, *(len(str(name)) for name in names))
+        yield " " * width + "".join(f"{title:>11}" for title in columns)
+        for name, coef, error, z, p, *interval in zip(names, *columns.values(), strict=True):
+            shown = [_short(coef), _short(error), f"{z:.2f}", f"{p:.4f}", *map(_short, interval)]
+            yield f"{name!s:{width}}" + "".join(f"{number:>11}" for number in shown)
+
+
+def _short(value):
+    """Four decimals, or three significant digits of small and large numbers."""
+    return f"{value:.4f}" if value == 0.0 or 1e-2 <= abs(value) < 1e5 else f"{value:.3g}"
 
 
 @parameters
@@ -184,12 +300,7 @@ class ConditionalLogit(BaseEstimator):
     __metadata_request__predict_proba = __metadata_request__predict_log_proba = _requested
 
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        available: Any = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: Any, qid: Given = None, available: Any = None, sample_weight: Given = None
     ) -> Self:
         """Learn from all rounds.
 
@@ -263,7 +374,7 @@ class ConditionalLogit(BaseEstimator):
         items, matrix = self._read(X, qid, available)
         return items, matrix @ self.coef_
 
-    def decision_function(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
+    def decision_function(self, X: Any, qid: Given = None, available: Any = None) -> Any:
         """Utilities ``<coef_, x_i>`` of items.
 
         Parameters
@@ -279,7 +390,7 @@ class ConditionalLogit(BaseEstimator):
         items, theta = self._utilities(X, qid, available)
         return items.unstacked(theta)
 
-    def predict_proba(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
+    def predict_proba(self, X: Any, qid: Given = None, available: Any = None) -> Any:
         """Probabilities of the items, which sum to 1 in each round.
 
         Parameters
@@ -295,7 +406,7 @@ class ConditionalLogit(BaseEstimator):
         items, theta = self._utilities(X, qid, available)
         return items.unstacked(probabilities(theta, items.offsets)[0], 0.0)
 
-    def predict_log_proba(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Any:
+    def predict_log_proba(self, X: Any, qid: Given = None, available: Any = None) -> Any:
         """Logarithms of the probabilities, -inf for items that are not available.
 
         Parameters
@@ -311,7 +422,7 @@ class ConditionalLogit(BaseEstimator):
         items, theta = self._utilities(X, qid, available)
         return items.unstacked(probabilities(theta, items.offsets)[1], -np.inf)
 
-    def predict(self, X: Any, qid: ArrayLike | None = None, available: Any = None) -> Array:
+    def predict(self, X: Any, qid: Given = None, available: Any = None) -> Array:
         """Predict the most likely item of each round, the first of equal ones, in the form of y.
 
         Parameters
@@ -331,12 +442,7 @@ class ConditionalLogit(BaseEstimator):
         return items.unstacked(np.isin(np.arange(len(items.indices)), rows).astype(np.int64), 0)
 
     def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        available: Any = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: Any, qid: Given = None, available: Any = None, sample_weight: Given = None
     ) -> float:
         """Compute the share of rounds whose chosen item is the most likely one.
 
@@ -355,7 +461,7 @@ class ConditionalLogit(BaseEstimator):
         weight = check_weights(items.round_weights(sample_weight), items.qid, len(items))
         return float(np.average(right, weights=weight))
 
-    def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
+    def summary(self, level: float = 0.95, feature_names: Given = None) -> ChoiceSummary:
         """Weights with standard errors and intervals, log-likelihoods, McFadden's R².
 
         Parameters
@@ -376,9 +482,9 @@ class ConditionalLogit(BaseEstimator):
             raise ValueError(
                 f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
             )
-        likelihoods = self.log_likelihood_, self.null_log_likelihood_
-        details: Any = (self._total, self.rank_, level)
-        return ChoiceSummary(names, self.coef_, self.standard_errors_, *likelihoods, *details)
+        likelihoods = self.log_likelihood_, self.null_log_likelihood_, self._total
+        estimates = names, self.coef_, self.standard_errors_
+        return ChoiceSummary(*estimates, *likelihoods, self.rank_, level)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import ndcg_score
 
+from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_integer, check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given
 from skstructured.items._reading import check_numbers, gains_of, read_items
@@ -79,7 +80,8 @@ def ndcg(
         items = read_items(np.empty((np.size(qid), 0)), qid)
     gains = gains_of(check_numbers("y_true", items.stacked(y_true, "y_true")))
     scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
-    values = np.array([_ndcg(gains[rows], scores[rows], k) for rows in items.rounds], dtype=float)
+    rounds = [Ragged(numbers, items.offsets).unstack() for numbers in (gains, scores)]
+    values = np.array([_ndcg(g, s, k) for g, s in zip(*rounds, strict=True)])
     defined, weight = ~np.isnan(values), items.round_weights(sample_weight)
     if weight is not None:
         check_lengths(len(values), len(weight))

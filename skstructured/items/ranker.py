@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
@@ -15,10 +16,9 @@ from skstructured.extend._types import Array, Floats, Given, Ints
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items, ranks_of, ranks_within_rounds, shares_of
 from skstructured.items.metrics import ndcg
-from skstructured.items.predictor import ItemStructuredPredictor
+from skstructured.items.predictor import ItemLearner, ItemStructuredPredictor
 
 
 class QuantileBinner:
@@ -30,37 +30,34 @@ class QuantileBinner:
 
     def __init__(self, X: Array, weight: Floats, n_quantiles: int = 20) -> None:
         shares = np.arange(1, n_quantiles) / n_quantiles
-        features, thresholds = [], []
-        for j, column in enumerate(X.T):
-            counted = ~np.isnan(column) & (weight > 0.0)
-            values, cuts = column[counted], np.zeros(0)
-            if len(values):
-                cuts = np.unique(weighted_quantile(values, weight[counted], shares))
-                cuts = cuts[cuts < values.max()]  # above the last there is none
-            features.append(np.full(len(cuts), j))
-            thresholds.append(cuts)
-        self.features: Ints = np.concatenate(features)
-        self.thresholds: Floats = np.concatenate(thresholds)
+        cuts = [_quantiles(column, weight, shares) for column in X.T]
+        self.features: Ints = np.repeat(np.arange(len(cuts)), [*map(len, cuts)])
+        self.thresholds: Floats = np.concatenate(cuts)
 
     def __len__(self) -> int:
         return len(self.features)
 
-    def of(self, X: Array) -> Floats:
+    def rows(self, X: Array) -> Rows:
         """The columns (n, q) of rows; NaN if a feature is missing."""
         values = X[:, self.features]
         steps = (values > self.thresholds).astype(np.float64)
         steps[np.isnan(values)] = np.nan
-        return steps
-
-    def rows(self, rows: Rows, places: Ints) -> tuple[Rows, Ints]:
-        """The columns of some rows, and their places among them."""
-        return Rows.from_array(self.of(rows.matrix[places])), np.arange(len(places))
+        return Rows.from_array(steps)
 
     def blocks(self, rows: Rows, numbers_per_block: int = 1 << 21) -> Iterator[Rows]:
         """The columns of all rows, some of them at a time."""
         size = max(1, numbers_per_block // max(len(self), 1))
-        for start in range(0, rows.n_rows, size):
-            yield Rows.from_array(self.of(rows.matrix[start : start + size]))
+        return (self.rows(rows.matrix[block]) for block in gen_batches(rows.n_rows, size))
+
+
+def _quantiles(column: Floats, weight: Floats, shares: Floats) -> Floats:
+    """The distinct quantiles of a column without NaN, less the largest value."""
+    counted = ~np.isnan(column) & (weight > 0.0)
+    if not counted.any():
+        return np.zeros(0)
+    values = column[counted]
+    cuts = np.unique(weighted_quantile(values, weight[counted], shares))
+    return cuts[cuts < values.max()]
 
 
 def predict(self: Any, X: Any, qid: Given = None, *, available: Any = None) -> Any:
@@ -236,21 +233,17 @@ class ListwiseRanker(ItemLearner):
 
     predict, rank, score = predict, rank, score_rankings
 
-    def _terms(self) -> tuple[Any, Any, Any]:
-        """The space, the regularizer, and how grades become truths."""
+    def _over(self) -> tuple[Any, Any]:
         terms = {
-            "listnet": ("simplex", "shannon", shares_of),
-            "sparse_listnet": ("simplex", "squared", shares_of),
-            "permutahedron": ("permutahedron", "squared", ranks_of),
+            "listnet": ("simplex", "shannon"),
+            "sparse_listnet": ("simplex", "squared"),
+            "permutahedron": ("permutahedron", "squared"),
         }
         check_choice("loss", self.loss, terms)
         return terms[self.loss]
 
-    def _over(self) -> tuple[Any, Any]:
-        return self._terms()[:2]
-
     def _targets(self, items: Items, y: Any) -> Ragged:
-        return self._terms()[2](items, y)
+        return (ranks_of if self._over()[0] == "permutahedron" else shares_of)(items, y)
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items; those of `fit` begin without steps."""
@@ -283,7 +276,7 @@ class ListwiseRanker(ItemLearner):
     @property
     def coef_(self) -> Array:
         """Weights of the features (p,), in units of X: those that predictions use."""
-        if getattr(self, "_steps", None) is not None:
+        if self._steps is not None:
             raise AttributeError(
                 "coef_ is only available for kernel='linear': use thresholds_ and steps_."
             )
@@ -301,7 +294,7 @@ class ListwiseRanker(ItemLearner):
 
     def _of_features(self, name: str, read: Any) -> list[Floats]:
         """Numbers of the steps, one array per feature."""
-        if getattr(self, "_steps", None) is None:
+        if self._steps is None:
             raise AttributeError(f"{name} is set by fit with kernel='additive'.")
         numbers = read(self._steps)
         return [numbers[self._steps.features == j] for j in range(self.n_features_in_)]

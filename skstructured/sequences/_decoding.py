@@ -1,11 +1,17 @@
-"""How scores of label sequences become labels."""
+"""The loss of label sequences, and predictions from their scores."""
+
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.ragged import Ragged
-from skstructured._chains import batch
+from skstructured import _chains
+from skstructured._base.available import available_if
+from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.validation import check_integer
+from skstructured._learners.predictions import answer_empty, has_empty_sequence, reader_of
 from skstructured.decoders import DECODERS
+from skstructured.extend._types import Array, Features, Floats, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import KAPPA_0
@@ -64,23 +70,21 @@ class SequenceLoss(RoundLoss):
     def mean(self, theta):
         """Marginals of positions and steps, or the projection, as `Chains`."""
         if not self.projects:
-            mu, log_z, pairs = batch.marginals(*theta.arrays, pairs="each")
-            batch.check_possible(log_z)
+            mu, log_z, pairs = _chains.marginals(*theta.arrays, pairs="each")
+            _chains.check_possible(log_z)
             return Chains(mu, theta.offsets, pairs)
-        solutions = [
-            batch.sparse_map(chain.unary, chain.pair) for chain in map(theta.one, range(len(theta)))
-        ]
-        mu, pairs = (
-            np.concatenate([getattr(f, name) for f in solutions]) for name in ("mu", "pairs")
-        )
-        return Chains(mu, theta.offsets, pairs, [(f.labels, f.weights) for f in solutions])
+        chains = map(theta.one, range(len(theta)))
+        solutions = [_chains.sparse_map(chain.unary, chain.pair) for chain in chains]
+        mu, pairs, labels, weights, _ = zip(*solutions, strict=True)
+        vertices = list(zip(labels, weights, strict=True))
+        return Chains(np.concatenate(mu), theta.offsets, np.concatenate(pairs), vertices)
 
     def positions(self, theta):
         """Means of positions (N, k) alone."""
         if self.projects:
             return self.mean(theta).unary
-        mu, log_z, _ = batch.marginals(*theta.arrays)
-        batch.check_possible(log_z)
+        mu, log_z, _ = _chains.marginals(*theta.arrays)
+        _chains.check_possible(log_z)
         return mu
 
     def shown_means(self, theta):
@@ -95,7 +99,7 @@ class SequenceLoss(RoundLoss):
         """S(θ; y), (n,), of positions V among the labels."""
         c = self.constants_of().c
         if not self.projects:
-            return -c * batch.log_probability(*theta.arrays, V.values)
+            return -c * _chains.log_probability(*theta.arrays, V.values)
         mu, truth = self.mean(theta), indicators(V, self.space.dim_)
         half = 0.5 * (truth.sizes(2) - mu.sizes(2))
         return c * np.maximum(theta.inner(mu.less(truth)) + half, 0.0)
@@ -137,7 +141,12 @@ class ChainRule(Decoder):
     def mixture(self, theta, mu, loss):
         """Labels y*, `Ragged`, and probabilities p (n,) of leaving them."""
         anchor = self._anchor(theta, mu, loss)
-        return anchor, self._chances(anchor, mu, loss)
+        if self.rule != "randomized":
+            return anchor, np.full(len(anchor), float(self.rule == "sampled"))
+        apart = indicators(anchor, loss.space.dim_).less(mu)
+        distance = np.sqrt(apart.sizes(2)) if loss.projects else apart.sizes(1)
+        nu = [loss.space.geometry(loss.norm, length=M).nu for M in (1, 2)]
+        return anchor, np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
 
     def most_likely(self, theta, mu, loss):
         """What `predict` returns: y*; if costs are given, the least risk."""
@@ -153,14 +162,6 @@ class ChainRule(Decoder):
             return least_risk_labels(theta, mu, loss)
         # vertices have one norm, so the largest product with the mean is nearest to it
         return mu.best()
-
-    def _chances(self, anchor, mu, loss):
-        if self.rule != "randomized":
-            return np.full(len(anchor), float(self.rule == "sampled"))
-        apart = indicators(anchor, loss.space.dim_).less(mu)
-        distance = np.sqrt(apart.sizes(2)) if loss.projects else apart.sizes(1)
-        nu = [loss.space.geometry(loss.norm, length=M).nu for M in (1, 2)]
-        return np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
 
     def decode(self, theta, mu, loss, random_state=None):
         """Labels drawn by the rule, `Ragged`."""
@@ -180,9 +181,108 @@ def least_risk_labels(theta, mu, loss):
 def _drawn(mu, uniforms):
     """Labels (N,) of sequences drawn with the means mu."""
     if mu.vertices is None:
-        return batch.sample_mean(*mu.arrays, uniforms)[0]
+        return _chains.sample_mean(*mu.arrays, uniforms)[0]
     drawn = []
     for (labels, weights), u in zip(mu.vertices, uniforms[0, mu.offsets[:-1]], strict=True):
         index = np.searchsorted(np.cumsum(weights), u * weights.sum(), "right")
         drawn.append(labels[min(index, len(weights) - 1)])
     return np.concatenate(drawn)
+
+
+def _has_sequences(learner, subject="This method is"):
+    """For `available_if`."""
+    if not reader_of(learner).has_sequences:
+        raise AttributeError(f"{subject} only available for space='sequence'.")
+    return True
+
+
+def _has_log_proba(learner):
+    """For `available_if`."""
+    loss = getattr(learner, "loss_", None)
+    if not reader_of(learner).has_sequences or (loss is not None and loss.projects):
+        raise AttributeError(
+            "This method is only available for space='sequence' with regularizer='shannon'."
+        )
+    return True
+
+
+def weights_of_sequences(what, selector):
+    """A property, the scores `what`: a copy of ``part(W)``, or an error without sequences."""
+
+    def read(self):
+        self._fitted_model("weights are")
+        _has_sequences(self, "transitions_, start_ and end_ are")
+        return selector(self._weights()).copy()
+
+    return property(read, doc=f'Scores {what}; for space="sequence".')
+
+
+@available_if(_has_sequences)
+def predict_marginals(self: Any, X: Features) -> list[Floats]:
+    """Mean of the labels at every position.
+
+    Returns
+    -------
+    list of n ndarrays of shape (length, k)
+        For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
+        for "squared" their sparse counterpart.
+    """
+    if has_empty_sequence(self, X):
+        return answer_empty(self, X, self.predict_marginals)
+    return self._decoding(X).means()
+
+
+@available_if(_has_sequences)
+def predict_nbest(self: Any, X: Features, n: int = 10) -> list[list[tuple[Array, float]]]:
+    """The n label sequences of the largest scores.
+
+    Parameters
+    ----------
+    X : list of matrices (length, p)
+        Sequences.
+    n : int, default=10
+        Number of outputs; fewer are returned if there are no more.
+
+    Returns
+    -------
+    list
+        For each sequence a list of (labels, score), the best first. With "shannon" the log
+        probability of labels is their score less a number of the sequence, `log_partition`.
+    """
+    check_integer("n", n)
+    if has_empty_sequence(self, X):
+        return answer_empty(self, X, self.predict_nbest, n=n)
+    theta = self._scores(X)
+    codes, scores, counts = _chains.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
+    best = [Ragged(row, theta.offsets) for row in codes]
+    return [
+        [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(counts[i])]
+        for i in range(len(theta))
+    ]
+
+
+@available_if(_has_log_proba)
+def log_proba(self: Any, X: Features, y: Outputs) -> Floats:
+    """Log probabilities ln p(y | x) of whole label sequences.
+
+    ``score(x, y) − log Z(x)``, summed as log p(y_{m+1} | y_m, x), so no digits are lost if both are
+    large.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        For unknown labels, and lengths that differ.
+    """
+    theta, V = self._scores(X), self.space_.pack(y)
+    check_same_lengths(theta, V)
+    return _chains.log_probability(*theta.arrays, V.values)  # type: ignore[call-arg]
+
+
+@available_if(_has_log_proba)
+def log_partition(self: Any, X: Features) -> Floats:
+    """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
+    return _chains.marginals(*self._scores(X).arrays)[1]

@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score
-from skstructured._chains.marginals import chain_gap, scratch_size, subtract_labels
+from skstructured._chains.forward_backward import chain_gap, scratch_size, subtract_labels
 from skstructured._chains.projection import project_means
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.enums import plain_integers
@@ -281,9 +281,8 @@ class ChainRounds(RoundKind):
         projects, k = model.loss.projects, self.k
         options = np.zeros(SequenceOption.SHARP + 1, dtype=np.int64)
         options[[LoopOption.DIM, LoopOption.EXTRA, LoopOption.FRESH]] = k, k, projects
-        options[SequenceOption.INTERCEPT] = model.intercept
-        options[SequenceOption.PROJECTS] = projects
-        options[SequenceOption.SHARP] = model.loss.constants == "sharp"
+        is_sharp = model.loss.constants == "sharp"
+        options[SequenceOption.INTERCEPT :] = model.intercept, projects, is_sharp
         return np.array([float(k)]), options
 
     def kernels(self, loss):

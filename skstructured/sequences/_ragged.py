@@ -1,6 +1,5 @@
 """Learning in rounds of several rows each, sequences or items: the loss and the model."""
 
-import itertools
 import math
 from abc import abstractmethod
 from typing import Any
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.ragged import Ragged
+from skstructured._base.ragged import Ragged, row_blocks
 from skstructured._engine.mixing import MixtureKind
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.rows import Rows
@@ -72,20 +71,6 @@ class RoundLoss(FenchelYoung):
         a = 1.0 - (math.log(2) if isinstance(self.scale, str) else needed / c)
         smooth = 2.0 * c * self.stretch * self.smoothness_factor
         return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, self.norm)
-
-
-def blocks_of(
-    order: Ints, lengths: Ints, numbers: int, most_rows: int = 4096, most_numbers: int = 1 << 21
-) -> list[Ints]:
-    """Blocks of `order` with up to `most_rows` rows each; fewer if each takes many `numbers`."""
-    most = min(most_rows, max(1, most_numbers // max(numbers, 1)))
-    ends = np.cumsum(lengths[order])
-    cuts, start = [0], 0
-    while cuts[-1] < len(order):
-        stop = max(int(np.searchsorted(ends, start + most, side="right")), cuts[-1] + 1)
-        cuts.append(stop)
-        start = ends[stop - 1]
-    return [order[a:b] for a, b in itertools.pairwise(cuts)]
 
 
 class RoundKind:
@@ -184,8 +169,10 @@ class RoundModel(LinearModel):
         self.rounds.prepare(self.scale, learner, batch)
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
-        """Blocks of about a thousand rows."""
-        return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
+        """Blocks of about 4096 rows; fewer if their scratch is large."""
+        size = min(4096, (1 << 21) // max(self.rounds.numbers(self, record), 1) + 1)
+        offsets = np.append(0, np.cumsum(batch.X.lengths[order]))
+        return [order[block] for block in row_blocks(offsets, size)]
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """Check rows that no loop sees, and keep the lengths of rounds that the loss needs."""

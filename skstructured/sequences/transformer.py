@@ -125,30 +125,6 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.transformer_ = _applied(fitted.partial_fit, stacked, stacked_labels(stacked, y))
         return self
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Keep the output format: sequences are returned as `Stacked` matrices, not as frames.
-
-        Parameters
-        ----------
-        transform : {"default"} or None, default=None
-            None and "default" change nothing.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For another container, such as "pandas".
-        """
-        if transform not in (None, "default"):
-            raise ValueError(
-                f'transform must be "default" or None, got {transform!r}: sequences are returned '
-                "as Stacked matrices."
-            )
-        return self
-
     @available_if(_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Given = None) -> Array:
         """Names of the features of positions."""
@@ -188,14 +164,6 @@ def _rebuilt(stacked, transform):
     return Stacked(values, stacked.lengths)
 
 
-class _Rows(list):
-    """Rows of any kind, which slices keep together."""
-
-    @property
-    def shape(self):
-        return (len(self),)
-
-
 def _stack(X):
     """All positions one after the other: a matrix, or a list of dicts or strings."""
     first = X[0] if hasattr(X, "__len__") and len(X) else None
@@ -207,7 +175,7 @@ def _stack(X):
             raise ValueError(f"Sequence {index} of X is empty; it needs at least one position.")
         rows = list(itertools.chain.from_iterable(X))
         if isinstance(rows[0], (dict, str)):
-            return Ragged.from_lengths(_Rows(rows), lengths)
+            return Ragged.from_lengths(rows, lengths)
     return stack_rows(X)
 
 

@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured import _chains
 from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
-from skstructured._chains import batch
 from skstructured.extend._readers import SequenceReader
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
@@ -29,7 +29,7 @@ class Chains(Ragged):
 
     @property
     def arrays(self):
-        """The arguments of functions of `skstructured._chains.batch`."""
+        """The arguments of functions of `skstructured._chains`."""
         return self.unary, self.offsets, self.pair
 
     @classmethod
@@ -42,7 +42,7 @@ class Chains(Ragged):
 
     def best(self):
         """Labels of the largest scores, `Ragged` positions among the labels."""
-        return Ragged(batch.viterbi(*self.arrays)[0], self.offsets)
+        return Ragged(_chains.viterbi(*self.arrays)[0], self.offsets)
 
     def one(self, i):
         """Sequence i alone."""
@@ -223,7 +223,7 @@ class LabelSequence(LabelSpace):
         rng = check_random_state(random_state)
         unary, offsets, pairs = self.chains(mu)
         uniforms = rng.random_sample((1, len(unary)))
-        return self.unpack(Ragged(batch.sample_mean(unary, offsets, pairs, uniforms)[0], offsets))
+        return self.unpack(Ragged(_chains.sample_mean(unary, offsets, pairs, uniforms)[0], offsets))
 
     def vertices(self, length: int = 2) -> Floats:
         """All label sequences of one length, (k^length, dim)."""

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from naive import chains as naive
 from selection import test_the_room_as_python  # noqa: F401
 
-from skstructured._chains import batch
-from skstructured._chains.logarithms import exp_rows
-from skstructured._chains.marginals import chain_gap, scratch_size
+from skstructured import _chains
+from skstructured._chains.forward_backward import chain_gap, exp_rows, scratch_size
 from skstructured._chains.projection import FIRST_VERTICES
 
 pytestmark = pytest.mark.interpreted
@@ -53,18 +52,18 @@ def test_enumeration(rng, M, k, scale, tolerance, shared, forbidden):
     unary[rng.rand(M, k) < forbidden / 3] = -np.inf
     given, (found, scores) = one(unary, pair), naive.all_scores(unary, pair)
     possible, largest = scores > -np.inf, np.r_[-np.sort(-scores), np.full(7, -np.inf)][:7]
-    mu, log_z, each = batch.marginals(*given, "each")
-    labels, best = batch.viterbi(*given)
-    several, sums, (n,) = batch.nbest(*given, 7)
+    mu, log_z, each = _chains.marginals(*given, "each")
+    labels, best = _chains.viterbi(*given)
+    several, sums, (n,) = _chains.nbest(*given, 7)
     assert n == min(7, possible.sum()) == len(set(map(tuple, several[:n])))
     np.testing.assert_allclose(sums[0], largest, rtol=1e-13, atol=1e-13)
-    assert [batch.score(*given, row)[0] for row in several[:n]] == sums[0, :n].tolist()
+    assert [_chains.score(*given, row)[0] for row in several[:n]] == sums[0, :n].tolist()
     assert np.all(several[n:] == -1)
     np.testing.assert_allclose(best, largest[:1], rtol=1e-13)
     if not possible.any():
         assert log_z == -np.inf and not mu.any() and not each.any()
         return
-    assert best == batch.score(*given, labels)
+    assert best == _chains.score(*given, labels)
     if scale:
         np.testing.assert_array_equal(labels, found[np.argmax(scores)])
     wanted, steps, z = naive.marginals(unary, pair)
@@ -73,12 +72,12 @@ def test_enumeration(rng, M, k, scale, tolerance, shared, forbidden):
     np.testing.assert_allclose(log_z, [z], rtol=1e-12, atol=1e-12)
     assert not each[-1].any()
     assert not mu[~np.any(found[possible][:, :, None] == np.arange(k), axis=0)].any()
-    total = batch.marginals(*given, "sum")[2]
+    total = _chains.marginals(*given, "sum")[2]
     np.testing.assert_allclose(total, each.sum(axis=0), rtol=0, atol=1e-12 * M)
-    np.testing.assert_array_equal(batch.marginals(*given)[0], mu)
+    np.testing.assert_array_equal(_chains.marginals(*given)[0], mu)
     for i in rng.permutation(len(found))[:20]:
         p, (loss, gap, total) = scores[i] - z, gap_of(unary, pair, found[i])
-        values = batch.log_probability(*given, found[i])[0], -loss
+        values = _chains.log_probability(*given, found[i])[0], -loss
         np.testing.assert_allclose(values, p, rtol=1e-12, atol=1e-11)
         if p > -np.inf:
             ones, ones_of_steps = naive.indicators(found[i], k)
@@ -86,8 +85,8 @@ def test_enumeration(rng, M, k, scale, tolerance, shared, forbidden):
             wanted_total = (steps - ones_of_steps).sum(axis=0)
             np.testing.assert_allclose(total, wanted_total, rtol=0, atol=M * tolerance)
     ends = np.zeros(M), np.full(M, np.nextafter(1.0, 0.0))
-    drawn = batch.sample_mean(mu, [0, M], each, np.vstack([rng.rand(20, M), ends]))
-    assert all(batch.score(*given, row) > -np.inf for row in drawn)
+    drawn = _chains.sample_mean(mu, [0, M], each, np.vstack([rng.rand(20, M), ends]))
+    assert all(_chains.score(*given, row) > -np.inf for row in drawn)
 
 
 def gap_of(unary, pair, labels):
@@ -129,32 +128,32 @@ def test_a_batch_is_its_chains(rng, shared, scale):
     """Bits do not depend on how a batch is cut."""
     lengths = [1, 5, 2, 1, 9]
     whole, chains = stacked(rng, lengths, 4, shared, scale=scale)
-    labels, best, total = rng.randint(4, size=18), batch.viterbi(*whole), np.zeros((4, 4))
-    mu, log_z, each = batch.marginals(*whole, "each")
-    nbest, n_scores, _ = batch.nbest(*whole, 3)
-    weight, probabilities = rng.rand(5), batch.log_probability(*whole, labels)
+    labels, best, total = rng.randint(4, size=18), _chains.viterbi(*whole), np.zeros((4, 4))
+    mu, log_z, each = _chains.marginals(*whole, "each")
+    nbest, n_scores, _ = _chains.nbest(*whole, 3)
+    weight, probabilities = rng.rand(5), _chains.log_probability(*whole, labels)
     for i, (part, w) in enumerate(zip(chains, weight, strict=True)):
         r = slice(whole[1][i], whole[1][i + 1])
-        rows, z, steps = batch.marginals(*one(*part), "each")
+        rows, z, steps = _chains.marginals(*one(*part), "each")
         np.testing.assert_array_equal(rows, mu[r])
         np.testing.assert_array_equal(z, log_z[i : i + 1])
         np.testing.assert_array_equal(steps, each[r])
-        np.testing.assert_array_equal(batch.viterbi(*one(*part))[0], best[0][r])
-        np.testing.assert_array_equal(batch.nbest(*one(*part), 3)[0], nbest[:, r])
-        np.testing.assert_array_equal(batch.nbest(*one(*part), 3)[1][0], n_scores[i])
-        p = batch.log_probability(*one(*part), labels[r])
+        np.testing.assert_array_equal(_chains.viterbi(*one(*part))[0], best[0][r])
+        np.testing.assert_array_equal(_chains.nbest(*one(*part), 3)[0], nbest[:, r])
+        np.testing.assert_array_equal(_chains.nbest(*one(*part), 3)[1][0], n_scores[i])
+        p = _chains.log_probability(*one(*part), labels[r])
         np.testing.assert_array_equal(p, probabilities[i : i + 1])
-        total += batch.marginals(*one(*part), "sum", [w])[2]
-    np.testing.assert_allclose(batch.marginals(*whole, "sum", weight)[2], total, rtol=1e-12)
+        total += _chains.marginals(*one(*part), "sum", [w])[2]
+    np.testing.assert_allclose(_chains.marginals(*whole, "sum", weight)[2], total, rtol=1e-12)
 
 
 def test_the_first_impossible_chain_is_named(rng):
     pair = np.full((1, 2, 2), -np.inf)
     unary, offsets = rng.randn(4, 2), np.array([0, 1, 2, 4])
-    log_z = batch.marginals(unary, offsets, pair)[1]
-    batch.check_possible(log_z[:2])
+    log_z = _chains.marginals(unary, offsets, pair)[1]
+    _chains.check_possible(log_z[:2])
     with pytest.raises(ValueError, match="Sequence 2 has no valid labeling"):
-        batch.check_possible(log_z)
+        _chains.check_possible(log_z)
 
 
 def test_chains_that_never_meet():
@@ -162,7 +161,7 @@ def test_chains_that_never_meet():
     M = 101
     unary, pair = np.zeros((M, 2)), np.where(np.eye(2) > 0, 0.0, -np.inf)[None]
     unary[:50, 0], unary[50:100, 1], unary[100, 1] = 10.0, 10.0, 1.0
-    mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+    mu, log_z, total = _chains.marginals(*one(unary, pair), "sum")
     p = 1 / (1 + np.exp(-1.0))
     np.testing.assert_allclose(mu, np.tile([1 - p, p], (M, 1)), rtol=0, atol=1e-12)
     np.testing.assert_allclose(total, 100 * np.diag([1 - p, p]), rtol=1e-12)
@@ -174,25 +173,25 @@ def test_chains_that_never_meet():
 @pytest.mark.parametrize("k", [2, 3, 8])
 def test_large_scores(rng, scale, k, shared):
     unary, pair = chain(rng, 40, k, scale, shared)
-    mu, log_z, each = batch.marginals(*one(unary, pair), "each")
-    labels, best = batch.viterbi(*one(unary, pair))
+    mu, log_z, each = _chains.marginals(*one(unary, pair), "each")
+    labels, best = _chains.viterbi(*one(unary, pair))
     np.testing.assert_allclose(mu.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_allclose(each[:-1].sum(axis=2), mu[:-1], rtol=0, atol=1e-12)
     np.testing.assert_allclose(each[:-1].sum(axis=1), mu[1:], rtol=0, atol=1e-12)
     np.testing.assert_allclose(log_z, best, rtol=1e-12)
     np.testing.assert_array_equal(labels, naive.viterbi(unary, pair))
     assert np.all(mu[np.arange(40), labels] > 1 - 1e-9)
-    assert abs(batch.log_probability(*one(unary, pair), labels)) < 1e-3
+    assert abs(_chains.log_probability(*one(unary, pair), labels)) < 1e-3
 
 
 def test_equal_scores_of_any_size():
     for value in (0.0, 1e9, -1e9):
         unary, pair = np.full((5, 4), value), np.full((1, 4, 4), value)
-        mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+        mu, log_z, total = _chains.marginals(*one(unary, pair), "sum")
         np.testing.assert_allclose(mu, 0.25, rtol=1e-14)
         np.testing.assert_allclose(total, 0.25, rtol=1e-14)
         np.testing.assert_allclose(log_z, 9 * value + 5 * np.log(4), rtol=1e-14)
-        assert not batch.viterbi(*one(unary, pair))[0].any()
+        assert not _chains.viterbi(*one(unary, pair))[0].any()
 
 
 def test_small_differences_at_large_scores():
@@ -201,7 +200,7 @@ def test_small_differences_at_large_scores():
     small = np.round(rng.randn(5, 3) * 1024) / 1024
     pair = np.round(rng.randn(1, 3, 3) * 1024) / 1024
     expected, _, _ = naive.marginals(small, pair)
-    mu = batch.marginals(*one(small + 2.0**30, pair + 2.0**30))[0]
+    mu = _chains.marginals(*one(small + 2.0**30, pair + 2.0**30))[0]
     np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-12)
 
 
@@ -209,8 +208,8 @@ def test_a_small_range_below_the_scaled_one_agrees(rng):
     """On both sides of the fallback's threshold the two ways agree."""
     for scale in (40.0, 60.0, 80.0, 120.0):
         unary, pair = chain(rng, 30, 4, scale)
-        shared = batch.marginals(*one(unary, pair), "sum")
-        each = batch.marginals(*one(unary, np.repeat(pair, 30, axis=0)), "sum")
+        shared = _chains.marginals(*one(unary, pair), "sum")
+        each = _chains.marginals(*one(unary, np.repeat(pair, 30, axis=0)), "sum")
         for a, b in zip(shared, each, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
 
@@ -225,14 +224,14 @@ def test_a_small_range_below_the_scaled_one_agrees(rng):
 )
 def test_long_chains_and_many_labels(rng, M, k, shared, tolerance):
     unary, pair = chain(rng, M, k, 1.0 if M == 5 else 2.0, shared)
-    mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+    mu, log_z, total = _chains.marginals(*one(unary, pair), "sum")
     wanted, steps, z = naive.log_marginals(unary, pair)
     np.testing.assert_allclose(mu, wanted, rtol=0, atol=tolerance)
     np.testing.assert_allclose(total, steps, rtol=tolerance, atol=1e-12)
     np.testing.assert_allclose(log_z, z, rtol=1e-12)
-    labels, best = batch.viterbi(*one(unary, pair))
+    labels, best = _chains.viterbi(*one(unary, pair))
     np.testing.assert_array_equal(labels, naive.viterbi(unary, pair))
-    assert best == batch.score(*one(unary, pair), labels)
+    assert best == _chains.score(*one(unary, pair), labels)
 
 
 def test_equal_scores_in_lists(rng):
@@ -240,7 +239,7 @@ def test_equal_scores_in_lists(rng):
     for _ in range(20):
         unary, pair = rng.randint(2, size=(4, 3)) * 1.0, rng.randint(2, size=(1, 3, 3)) * 1.0
         expected = -np.sort(-naive.all_scores(unary, pair)[1])[:30]
-        labels, scores, found = batch.nbest(*one(unary, pair), 30)
+        labels, scores, found = _chains.nbest(*one(unary, pair), 30)
         np.testing.assert_array_equal(scores[0], expected)
         assert found == len(set(map(tuple, labels))) == 30
 
@@ -253,9 +252,9 @@ def test_draws_hit_probabilities_of_multiples():
         pair, unary = np.log(eighths[None]), np.zeros((M, 3))
     unary[0] = unary[-1] = np.log(np.array([3, 4, 1]) / 8)
     offsets = np.r_[0, np.cumsum(lengths)]
-    mu, _, each = batch.marginals(unary, offsets, pair, "each")
+    mu, _, each = _chains.marginals(unary, offsets, pair, "each")
     axes = np.meshgrid(*[(np.arange(8) + 0.5) / 8] * M, indexing="ij")
-    drawn = batch.sample_mean(mu, offsets, each, np.stack(axes, axis=-1).reshape(-1, M))
+    drawn = _chains.sample_mean(mu, offsets, each, np.stack(axes, axis=-1).reshape(-1, M))
     counts = (drawn[:, None] == naive.sequences(M, 3)).all(axis=2).sum(axis=0)
     parts = [np.exp(naive.all_scores(part, pair)[1]) for part in (unary[:-1], unary[-1:])]
     np.testing.assert_array_equal(counts, np.rint(np.outer(*parts).ravel() * 8**M))
@@ -263,20 +262,20 @@ def test_draws_hit_probabilities_of_multiples():
 
 def test_arrays_may_be_read_only_or_strided(rng):
     whole, _ = stacked(rng, [3, 4], 3)
-    expected = batch.marginals(*whole)[0]
+    expected = _chains.marginals(*whole)[0]
     unary = np.asfortranarray(whole[0])
     unary.flags.writeable = whole[2].flags.writeable = False
     out = np.empty((7, 3))
-    mu = batch.marginals(unary, whole[1].astype(np.int32), whole[2], out=out)[0]
+    mu = _chains.marginals(unary, whole[1].astype(np.int32), whole[2], out=out)[0]
     assert mu is out and unary.flags.writeable is False
     np.testing.assert_array_equal(mu, expected)
 
 
 def test_an_empty_batch():
     unary, pair = np.empty((0, 3)), np.zeros((1, 3, 3))
-    mu, log_z, total = batch.marginals(unary, [0], pair, "sum")
+    mu, log_z, total = _chains.marginals(unary, [0], pair, "sum")
     assert mu.shape == (0, 3) and log_z.shape == (0,) and not total.any()
-    assert [len(a) for a in batch.viterbi(unary, [0], pair)] == [0, 0]
+    assert [len(a) for a in _chains.viterbi(unary, [0], pair)] == [0, 0]
 
 
 class TestSparseMap:
@@ -293,9 +292,9 @@ class TestSparseMap:
         unary, pair = chain(np.random.RandomState(seed), M, k, scale, shared, forbidden)
         if not naive.all_scores(unary, pair)[1].max() > -np.inf:
             with pytest.raises(ValueError, match="no valid labeling"):
-                batch.sparse_map(unary, pair)
+                _chains.sparse_map(unary, pair)
             return
-        found = batch.sparse_map(unary, pair)
+        found = _chains.sparse_map(unary, pair)
         assert found.weights.sum() == pytest.approx(1.0, abs=1e-13) and found.weights.min() > 0
         mu, pairs = naive.mean(found.weights, found.labels, k)
         np.testing.assert_allclose(found.mu, mu, rtol=0, atol=1e-14)
@@ -313,11 +312,11 @@ class TestSparseMap:
         if INTERPRETED:
             M, k = min(M, 12), min(k, 15)
         unary, pair = chain(rng, M, k, scale)
-        found = batch.sparse_map(unary, pair)
+        found = _chains.sparse_map(unary, pair)
         assert (len(found.weights) >= FIRST_VERTICES or scale > 0.01) and found.weights.min() > 0
         rest = np.concatenate([pair - found.pairs[:-1], pair])
-        best = batch.score(
-            *one(unary - found.mu, rest), batch.viterbi(*one(unary - found.mu, rest))[0]
+        best = _chains.score(
+            *one(unary - found.mu, rest), _chains.viterbi(*one(unary - found.mu, rest))[0]
         )
         mine = np.sum((unary - found.mu) * found.mu) + np.sum(rest[:-1] * found.pairs[:-1])
         tolerance = 1e-12 * max(M, 10)  # of sums over M positions
@@ -331,7 +330,7 @@ class TestSparseMap:
         for _ in range(40):
             unary, pair = chain(rng, 4, 3, 1.0)
             unary += 1e9
-            found = batch.sparse_map(unary, pair)
+            found = _chains.sparse_map(unary, pair)
             exact = naive.exact_gap(unary, pair, found.labels, found.weights)
             worst = max(worst, exact)
             assert found.gap >= exact

@@ -32,6 +32,11 @@ def test_older_names_are_read(saved, older):
     assert getattr(new, name) == value and not hasattr(new, older)
 
 
+@pytest.mark.parametrize("saved", ["_loss\nItemLoss", "_choice_report\nChoiceSummary"])
+def test_moved_classes_are_read(saved):
+    assert pickle.loads(f"cskstructured.items.{saved}\n.".encode()).__name__ in saved
+
+
 OLDER_NAMES = {name: older for older, name in NAMES.items()}
 Y = np.arange(40) % 3
 LEARNERS = [

@@ -33,7 +33,7 @@ from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured._engine.move_and_score import CACHE_LINE
 from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
-from skstructured.items._online import ItemLearner
+from skstructured.items.predictor import ItemLearner
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
 
 NAMED = {name: (learner,) for name, learner in EVERY_LEARNER.items()} | OVER_SPACES

@@ -220,7 +220,7 @@ def test_curves_are_steps_at_quantiles():
     )
     np.testing.assert_array_equal(steps.thresholds[steps.features == 1], [0, 1])
     assert (steps.features != 2).all()
-    Z = steps.of(X)
+    Z = steps.rows(X).matrix
     assert np.isnan(Z[::7, :19]).all() and not np.isnan(Z[1]).any()
     np.testing.assert_array_equal(Z[1, :19], known[0] > steps.thresholds[:19])
     np.testing.assert_array_equal(Z[:, 19:], X[:, 1:2] > [0, 1])

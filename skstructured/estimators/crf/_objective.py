@@ -1,12 +1,11 @@
 """Regularized mean losses of all rows or sequences, and their gradients in the weights."""
 
-import itertools
-
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from skstructured._chains import batch
+from skstructured import _chains
+from skstructured._base.ragged import row_blocks
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.spaces.sequence import Chains
 
@@ -36,15 +35,6 @@ class Layout:
         """Θ of coefficients (dim, p), intercepts (dim,) and edges."""
         blocks = [coef.T, intercept[None]] if self.intercept else [coef.T]
         return np.concatenate([*blocks, *map(np.atleast_2d, edges)])
-
-
-def block_bounds(offsets, size):
-    """Bounds of blocks of whole sequences, of `size` rows or more but for the last one."""
-    bounds = [0]
-    while bounds[-1] < len(offsets) - 1:
-        stop = np.searchsorted(offsets, offsets[bounds[-1]] + size)
-        bounds.append(int(min(max(stop, bounds[-1] + 1), len(offsets) - 1)))
-    return bounds
 
 
 def part_of(X, start, stop):
@@ -84,8 +74,7 @@ class Objective:
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
         self.layout, self.l1 = layout, l1
         self.threads = effective_n_jobs(None)
-        bounds = block_bounds(offsets, self.block_size)
-        self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        self.blocks = row_blocks(offsets, self.block_size)
         self.rows = [slice(offsets[block.start], offsets[block.stop]) for block in self.blocks]
         self._parts = [part_of(X, rows.start, rows.stop) for rows in self.rows]
         self._gaps = np.empty((X.shape[0], layout.dim))
@@ -204,8 +193,8 @@ class ChainObjective(Objective):
         """The weighted loss of a block, whose gradients in scores are written, and edges'."""
         chains, rows, share = self.chains(i, Theta), self.rows[i], self.share[self.blocks[i]]
         offsets, y = chains[1], self.labels[rows]
-        _, log_z, steps = batch.marginals(*chains, pairs="sum", weight=share, out=gaps)
-        losses = log_z - batch.score(*chains, y)
+        _, log_z, steps = _chains.marginals(*chains, pairs="sum", weight=share, out=gaps)
+        losses = log_z - _chains.score(*chains, y)
         gaps[np.arange(len(y)), y] -= 1.0
         gaps *= self._spread[rows, None]
         ends = gaps[offsets[:-1]].sum(axis=0), gaps[offsets[1:] - 1].sum(axis=0)

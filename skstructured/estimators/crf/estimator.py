@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_positive, check_real, is_precomputed
-from skstructured._chains.batch import marginals, score
+from skstructured._chains import marginals, score
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, spread
@@ -23,7 +23,7 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import resolve_regularizer
-from skstructured.sequences import _predictions as of_sequences
+from skstructured.sequences import _decoding as of_sequences
 from skstructured.sequences._decoding import fenchel_young_over
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from skstructured._chains.batch import marginals, viterbi
+from skstructured._chains import marginals, viterbi
 from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
 from skstructured._engine.enums import plain_integers
