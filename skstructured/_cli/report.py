@@ -4,14 +4,18 @@ import functools
 import importlib.util
 import shlex
 import time
+import warnings
+from collections.abc import Callable
+from textwrap import wrap
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.class_weight import compute_class_weight
 
-from skstructured._cli import measures
-from skstructured._cli.files import MULTI_COLUMN_SPACES
-from skstructured._cli.progress import stage
+from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._cli.columns import effects
+from skstructured._cli.files import MULTI_COLUMN_SPACES, stage
 from skstructured._cli.tables import make_space
 from skstructured._learners.models import Record
 from skstructured.checkpoints import save_checkpoint
@@ -23,14 +27,93 @@ from skstructured.evaluation.validation import compile_validation, progressive_v
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
 from skstructured.items._reading import read_items
+from skstructured.items.metrics import ndcg
+
+#: Places of a list that count.
+NDCG_PLACES = 10
+
+#: Of each space, how mean losses are written, and the best answer that is the same for all rows.
+LOSS_UNITS = {
+    "multiclass": ("{} wrong", "the most frequent class"),
+    "multilabel": ("{} of labels wrong", "the most frequent value of each label"),
+    "ordinal": ("{} grades off of {}", "the median"),
+    "assignment": ("{} of items misplaced", "the assignment nearest to the mean"),
+    "ranking": ("{} of the largest (Spearman's) distance off", "the ranking by mean rank"),
+    "real": ("off by {} on average", "the median"),
+    "choices": ("{} wrong", ""),
+    "lists": (f"NDCG@{NDCG_PLACES} {{}}", ""),
+}
+
+#: Bounds and intervals fail with this probability.
+REPORT_DELTA = 0.05
+
+
+class Unit(NamedTuple):
+    """How mean losses are written: a text with a place for what `write` makes of a number."""
+
+    text: str
+    write: Callable
+    order: int = 1  # -1 if larger losses have smaller numbers
+
+    def tell(self, loss):
+        """The text of a mean loss."""
+        return self.text.format(self.write(loss))
+
+    def tell_interval(self, losses):
+        """The mean of losses, and its interval by the normal approximation."""
+        # Two more losses 0 and 1 (Agresti and Coull) keep the width above 0.
+        observations = [*losses, 0, 0, 1, 1] if np.isin(losses, (0, 1)).all() else losses
+        half = 1.96 * np.std(observations) / np.sqrt(len(observations))
+        ends = max(np.mean(observations) - half, 0.0), np.mean(observations) + half
+        between = " to ".join(map(self.write, ends[:: self.order]))
+        return f"{self.tell(np.mean(losses))} ({between}, with {1 - REPORT_DELTA:.0%} confidence)"
+
+
+def unit_of(table, order=None):
+    """The `Unit` of the losses of a table, whose grades may have an order."""
+    text = LOSS_UNITS[table.space][0]
+    if table.space == "ordinal":
+        steps = len(order or np.unique(table.y)) - 1
+        return Unit(text.format("{}", steps + 1), lambda loss: f"{steps * loss:.2f}")
+    if table.space == "lists":
+        return Unit(text, lambda loss: f"{1.0 - loss:.3f}", -1)
+    return Unit(text, amount if table.space == "real" else "{:.1%}".format)
+
+
+def amount(value):
+    """An amount with four digits, or as a whole number if it has more before the point."""
+    return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"
+
+
+def wrapped(title, *texts, width=83):
+    """Yield lines behind a title, or below it."""
+    lines = [line for text in texts for line in wrap(text, width)]
+    yield from (f"{'' if j else title:17}{line}" for j, line in enumerate(lines))
+
+
+class Errors(NamedTuple):
+    """The losses (n,) of rows, lists or choices, and what else learning a table has shown."""
+
+    losses: Any
+    details: Any = ()  # texts on the same errors
+    comparison: Any = ()  # lines on a simple answer, and on a rare class
+    bound: Any = None  # a function that returns the bound on losses of new rows
+    learner: Any = None
+    seconds: float = 0.0
+    has_changed: bool = False  # whether errors have risen in a stream
+
+    @property
+    def late(self):
+        """The mean loss of the second half."""
+        return self.losses[len(self.losses) // 2 :].mean()
 
 
 def report_lines(options, argv, table):
     """Yield the lines below the name of a table, when they are known; `argv` are the arguments."""
     learner, is_ordered = _learner(options, table), options.in_order or table.chunks is not None
     rows = table if is_ordered else table.in_random_order(options.seed)
-    unit, mixture, errors = measures.unit_of(table, options.order), None, None
-    yield from measures.wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
+    unit, mixture, errors = unit_of(table, options.order), None, None
+    yield from wrapped("Formats", f"{', '.join(table.formats)}." * bool(table.formats))
     has_pass_options = options.in_order or options.passes is not None
     if not (has_pass_options or options.no_mixture or options.choice or table.chunks is not None):
         mixture, errors = mixture_of(options, table)
@@ -47,7 +130,7 @@ def report_lines(options, argv, table):
     if run.has_changed:
         changes = "the rows changed on the way, or became harder to predict"
         text = f"{changes}: the bound above is about rows like the last ones."
-        yield from measures.wrapped("Changes", text)
+        yield from wrapped("Changes", text)
     if table.space == "multiclass" and rows is not table:
         yield from order_lines(table.y)
     if options.save:
@@ -110,14 +193,14 @@ def held_out_errors(model, table, order, theta, packed):
     if table.space == "lists":
         grades, query = packed[:, 0], packed[:, -1]
         ends = np.flatnonzero(np.diff(query)) + 1
-        errors = measures.list_errors(np.split(grades, ends), np.split(theta[:, 0], ends))
+        errors = list_errors(np.split(grades, ends), np.split(theta[:, 0], ends))
     elif table.space == "real":
         y, predicted = (model.space_.decode(points) for points in (packed[:, None], theta))
-        errors = measures.amount_errors(y, np.abs(predicted - y))
+        errors = amount_errors(y, np.abs(predicted - y))
     else:
         V = model.space_.unpack(packed)
         losses = model.decode(theta).expected_loss(V)
-        errors = measures.class_errors(table, losses, model.space_.decode(V), order=order)
+        errors = class_errors(table, losses, model.space_.decode(V), order=order)
     names = [*model.named_estimators_]
     by = f"by a mixture that --save keeps: {', '.join(names[:-1])} and {names[-1]}."
     return errors._replace(details=[by, *errors.details])
@@ -135,7 +218,7 @@ def play_table(options, table, learner):
         losses, y = np.repeat(result.chunks[:, 2], result.chunks[:, 0].astype(np.intp)), None
     elif options.in_order and table.space == "multiclass":
         persistence = f"; {1.0 - same_as_before(y):.1%} wrong with the label of the row before"
-    errors = measures.class_errors(table, losses, y, options.order, persistence)
+    errors = class_errors(table, losses, y, options.order, persistence)
     changed = (options.in_order or table.chunks is not None) and result.changed_
     learner, bound = result.estimator, result.risk_bound
     return errors._replace(learner=learner, bound=bound, seconds=seconds, has_changed=changed)
@@ -153,20 +236,20 @@ def run_lines(run, table, unit, is_second):
     yield from error_lines("While learning", [protocol, mean_losses], run)
     text = "no bound: errors of real numbers have no upper limit."
     if run.bound is not None:
-        text = measures.bound_text(run, unit, f"{noun}s", by)
-    yield from measures.wrapped(f"New {noun}s", text)
+        text = bound_text(run, unit, f"{noun}s", by)
+    yield from wrapped(f"New {noun}s", text)
 
 
 def error_lines(title, texts, errors):
     """Yield lines on errors, and on those of a simple answer."""
-    yield from measures.wrapped(title, *texts, *errors.details)
+    yield from wrapped(title, *texts, *errors.details)
     yield from errors.comparison
 
 
 def column_lines(model, table):
     """Yield lines on columns that may be wrong, and on those that matter."""
-    yield from measures.wrapped("Careful", *table.careful)
-    yield from measures.effects(model, table)
+    yield from wrapped("Careful", *table.careful)
+    yield from wrapped("Matters most", effects(model, table))
 
 
 def time_line(run, table):
@@ -229,10 +312,10 @@ def order_lines(y):
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
-    if not is_sorted and OrderTest.of_rows(codes, measures.REPORT_DELTA).found:
+    if not is_sorted and OrderTest.of_rows(codes, REPORT_DELTA).found:
         shares = f"{same:.1%} of the rows have the label of the row before, by chance it would be"
         remedy = "Rows were shuffled: if they are in order of time, use --in-order"
-        yield from measures.wrapped("Order", f"{shares} {by_chance:.1%}. {remedy}.")
+        yield from wrapped("Order", f"{shares} {by_chance:.1%}. {remedy}.")
 
 
 def next_command(options, argv):
@@ -260,7 +343,7 @@ def play_amounts(table, learner, seed):
     middle, spread, n_first = units(table.y)
     result, seconds = played(table._replace(y=(table.y - middle) / spread), learner, seed)
     counted = slice(n_first if len(table.y) > n_first else 0, None)
-    errors = measures.amount_errors(table.y[counted], spread * result.target_loss[counted])
+    errors = amount_errors(table.y[counted], spread * result.target_loss[counted])
     return errors._replace(learner=result.estimator, seconds=seconds)
 
 
@@ -280,9 +363,92 @@ def play_items(options, table, learner):
     seconds, pair = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in pair)
     arguments = (y, means) if ranks else (options.choice, y, means)
-    errors = (measures.list_errors if ranks else measures.choice_errors)(*arguments)
+    errors = (list_errors if ranks else choice_errors)(*arguments)
     losses = np.clip(errors.losses, 0.0, 1.0)
     last_half = losses[-max(1, round(0.5 * len(losses))) :]
-    changed = options.in_order and rise_found(losses, measures.REPORT_DELTA) is not None
-    bound = functools.partial(risk_bound, last_half, measures.REPORT_DELTA)
+    changed = options.in_order and rise_found(losses, REPORT_DELTA) is not None
+    bound = functools.partial(risk_bound, last_half, REPORT_DELTA)
     return errors._replace(bound=bound, learner=learner, seconds=seconds, has_changed=changed)
+
+
+def class_errors(table, losses, y=None, order=None, persistence=""):
+    """`Errors` of outputs; with the outputs `y` of all rows, a rare class has a line."""
+    errors = Errors(losses)
+    if table.y is None:
+        return errors
+    least = baseline_loss(make_space(table.space, order), table.y, table.counts)
+    better = ", which is better" if least < min(losses.mean(), errors.late) else ""
+    loss, always = unit_of(table, order).tell(least), LOSS_UNITS[table.space][1]
+    lines = [f"Baseline         {loss} with {always} for every row{better}{persistence}."]
+    if y is not None and table.space == "multiclass":
+        lines += rare_class(y, losses)
+    return errors._replace(comparison=lines)
+
+
+def baseline_loss(space, y, counts=None):
+    """Mean target loss of the vertex nearest to the mean of outputs that occur so often."""
+    space = space.fit(y)
+    V = space.encode(y)
+    constant = space.nearest(np.average(V, axis=0, weights=counts)[None])
+    losses = space.expected_loss(np.broadcast_to(constant, V.shape), V)
+    return float(np.average(losses, weights=counts))
+
+
+def rare_class(y, losses, equal_share=0.2):
+    """Yield the line on a class with less than this part of an equal share, if there is one."""
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    rare, share = counts.argmin(), counts.min() / len(y)
+    if share < equal_share / len(labels):
+        recall = f"recall {np.mean(1.0 - losses[codes == rare]):.1%}"
+        yield f"Rare class       {labels[rare]}, {share:.1%} of the rows: {recall}."
+
+
+def amount_errors(y, missed):
+    """`Errors` of amounts, which were missed by so much."""
+    always = amount(np.abs(y - np.median(y)).mean())
+    most = amount(np.quantile(missed[len(missed) // 2 :], 0.9))
+    line = f"Baseline         off by {always} with the median for every row."
+    return Errors(missed, [f"nine of ten were off by {most} at most."], [line])
+
+
+def list_errors(grades, scores):
+    """`Errors` of rankings of lists; lists with grades of 0 only do not count."""
+    random = ndcg(grades, [np.zeros(len(g)) for g in grades], k=NDCG_PLACES)
+    file_order = ndcg(grades, [-np.arange(len(g)) for g in grades], k=NDCG_PLACES)
+    values = np.array([ndcg([g], [s], k=NDCG_PLACES) for g, s in zip(grades, scores, strict=True)])
+    idle = np.isnan(values).sum()
+    details = [f"{idle} with grades of 0 only are not counted."] if idle else []
+    orders = f"{random:.3f} in random order; {file_order:.3f} in the order of the file"
+    line = f"Baseline         NDCG@{NDCG_PLACES} {orders}."
+    return Errors(1.0 - values[~np.isnan(values)], details, [line])
+
+
+def choice_errors(what, marks, proba):
+    """`Errors` of choices, by the probability of each item, and marks of the chosen ones."""
+    chosen = np.array([values.argmax() for values in marks])
+    wrong = (np.array([values.argmax() for values in proba]) != chosen).astype(np.float64)
+    shares = [values[place] for values, place in zip(proba, chosen, strict=True)]
+    mean = np.log(np.maximum(shares, 1e-300)).mean()  # probabilities may be 0
+    equal = -np.log(list(map(len, proba))).mean()
+    detail = f"log-likelihood {mean:.3f} a {what}; with equal shares {equal:.3f}."
+    counts = np.bincount(chosen)
+    least, row = 1 - counts.max() / len(chosen), counts.argmax() + 1
+    line = f"Baseline         {least:.1%} wrong with row {row} of each {what}."
+    return Errors(wrong, [detail], [line])
+
+
+def bound_text(errors, unit, what, model="", min_losses=50):
+    """The text on new rows: a bound on their losses, of use if there are enough losses."""
+    n = len(errors.losses)
+    why = f"{n:,} {what} are too few for this error rate."
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
+            bound = errors.bound()
+    except GuaranteeError as error:
+        bound, why = 1.0, error
+    if bound >= 1.0:
+        return f"no bound: {why}" if n >= min_losses else f"no bound yet: there are too few {what}."
+    most = "at least" if what == "lists" else "at most"
+    terms = f"with {1 - REPORT_DELTA:.0%} confidence, if they come from the same distribution"
+    return f"{most} {unit.tell(bound)}{model}, {terms}."

@@ -14,9 +14,12 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
-from skstructured.utils._decoder_checks import DecoderTrial
-from skstructured.utils._loss_checks import LossTrial
-from skstructured.utils._optimizer_checks import StreamTrial, three_classes
+from skstructured.utils._learner_part_checks import (
+    DecoderTrial,
+    LossTrial,
+    StreamTrial,
+    three_classes,
+)
 from skstructured.utils._space_checks import SpaceTrial
 
 
@@ -280,10 +283,9 @@ def check_decoder(
 
 
 def _named(trial):
-    """Name and callable of the checks in the module of a trial that apply to it."""
-    module = sys.modules[type(trial).__module__]
-    for name, check in vars(module).items():
-        is_check = name.startswith("check_") and check.__module__ == module.__name__
+    """Name and callable of the checks, functions of such a trial, that apply to it."""
+    for name, check in vars(sys.modules[type(trial).__module__]).items():
+        is_check = getattr(check, "__annotations__", {}) == {"trial": type(trial)}
         if is_check and getattr(check, "applies", bool)(trial):
             yield name, partial(_run, trial, check)
 
@@ -291,13 +293,12 @@ def _named(trial):
 def _run(trial, check):
     try:
         check(trial)
-    except AssertionError as error:
-        raise AssertionError(f"{trial.subject!r} fails {check.__name__}: {error}") from error
     except SkipTest:
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        raise AssertionError(f"{trial.subject!r} fails {check.__name__} with {what}") from error
+        kind = "" if isinstance(error, AssertionError) else f" with {type(error).__name__}"
+        message = f"{trial.subject!r} fails {check.__name__}{kind}: {error}"
+        raise AssertionError(message) from error
 
 
 def _run_all(checks):

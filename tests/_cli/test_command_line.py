@@ -263,7 +263,7 @@ def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
 
 
 def test_work_that_takes_long_says_what_it_is_and_how_far(iris_csv, cli, monkeypatch, capsys):
-    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 1e-3)
+    monkeypatch.setattr("skstructured._cli.files.SECONDS_TO_PROGRESS", 1e-3)
     slow = {
         "_whole": "skstructured._cli.tables",
         "progressive_validate": "skstructured._cli.report",
@@ -296,7 +296,7 @@ def slowed(work):
 
 @compiled
 def test_what_is_done_quickly_says_nothing(iris_csv, monkeypatch, capsys):
-    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 600.0)
+    monkeypatch.setattr("skstructured._cli.files.SECONDS_TO_PROGRESS", 600.0)
     assert main([iris_csv]) == 0
     assert capsys.readouterr().err == ""
 

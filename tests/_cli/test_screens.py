@@ -20,7 +20,7 @@ from skstructured import (
     TableEncoder,
 )
 from skstructured.__main__ import main
-from skstructured._cli import measures, report
+from skstructured._cli import columns, report
 from skstructured._cli.tables import Table
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate, validation
@@ -142,14 +142,15 @@ def test_the_baseline_is_the_best_answer_that_is_always_the_same(name):
         best = space.target_loss(np.repeat([[1, 2, 3]], 4, axis=0), y).mean()
     else:
         best = best_constant_loss(space, y)
-    assert measures.baseline_loss(SPACES_BY_NAME[name](), y) == pytest.approx(best)
+    assert report.baseline_loss(SPACES_BY_NAME[name](), y) == pytest.approx(best)
 
 
 def effects(model, X, names="", encoder=None, space="multiclass", **more):
-    """The line about columns that matter, or None; all are numbers without an encoder."""
+    """The line on columns that matter, or None; all are numbers without an encoder."""
     encoder = encoder or TableEncoder().fit(dict.fromkeys(names, np.arange(3.0)))
     table = Table(X, None, "t", encoder, space=space, **more)
-    return next(measures.effects(model, table), None)
+    names = columns.effects(model, table)
+    return f"Matters most     {names}" if names else None
 
 
 class TestEffects:
@@ -206,10 +207,10 @@ class TestEffects:
 
     def test_permutations_keep_rounds(self):
         qid = np.array(["u", "v", "u", "v", "u", "w"])
-        order = measures.shuffled_within(qid, 6)
+        order = columns.shuffled_within(qid, 6)
         assert (qid[order] == qid).all() and sorted(order) == list(range(6))
-        assert sorted(measures.shuffled_within(None, 9)) == list(range(9))
-        assert (measures.shuffled_within(None, 9) != np.arange(9)).any()
+        assert sorted(columns.shuffled_within(None, 9)) == list(range(9))
+        assert (columns.shuffled_within(None, 9) != np.arange(9)).any()
 
 
 @compiled
@@ -278,7 +279,7 @@ def test_units_are_of_the_first_rows():
     assert report.units(y) == (4.5, 2.5, 10)
     assert report.units(np.r_[np.zeros(9), 10.0]) == (0.0, 3.0, 10)
     assert report.units(np.full(5, 2.0)) == (2.0, 1.0, 10)
-    assert (measures.amount(12345.6), measures.amount(0.123456)) == ("12,346", "0.1235")
+    assert (report.amount(12345.6), report.amount(0.123456)) == ("12,346", "0.1235")
 
 
 class TestOrder:
@@ -384,8 +385,8 @@ def test_choices_are_those_of_a_progressive_validation(cli):
 
 def test_grades_that_no_row_has_are_counted():
     table = Table(None, np.array(["a", "c", "a"]), "t", space="ordinal")
-    assert measures.unit_of(table).tell(0.5) == "0.50 grades off of 2"
-    assert measures.unit_of(table, ["a", "b", "c"]).tell(0.5) == "1.00 grades off of 3"
+    assert report.unit_of(table).tell(0.5) == "0.50 grades off of 2"
+    assert report.unit_of(table, ["a", "b", "c"]).tell(0.5) == "1.00 grades off of 3"
 
 
 @compiled
