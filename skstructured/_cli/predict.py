@@ -16,9 +16,15 @@ def print_table(options):
     model, notes, header = load_checkpoint(options.MODEL), [], True
     learner = getattr(model, "steps", [(None, model)])[-1][1]
     labels = _probability_columns(model, learner) if options.proba else []
-    for passthrough, *rows in _parts(model, learner, options, notes):
-        frames = [passthrough.reset_index(drop=True), *_predicted(learner, labels, *rows)]
-        table = files.load_pandas().concat(frames, axis=1)
+    is_choice = _predicts_choices(learner)
+    if is_choice and not hasattr(learner, "round_column_"):
+        raise ValueError("Models of choices that --save has not made predict in Python, with qid=.")
+    size = None if is_choice else files.LARGE_FILES.rows_per_part
+    for frame in files.frames(options.FILE, size=size, notes=notes):
+        files.check_columns(options.FILE, frame, options.keep)
+        copied = frame[options.keep].reset_index(drop=True)
+        predictions = _predicted(model, learner, labels, frame, options)
+        table = files.load_pandas().concat([copied, *predictions], axis=1)
         table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
         header = False
     if header:  # there are no rows
@@ -52,32 +58,23 @@ def _probability_columns(model, learner):
     return _prediction_columns(learner, learner.space_.dim_, "probability")
 
 
-def _predicted(learner, labels, model, X, kwargs):
-    """Frames of predictions, and of probabilities with ``--proba``."""
-    is_choice, frame = _predicts_choices(learner), files.load_pandas().DataFrame
+def _predicted(model, learner, labels, frame, options):
+    """Data frames of the predictions for rows, and of probabilities with ``--proba``."""
+    path, is_choice, data_frame = options.FILE, _predicts_choices(learner), type(frame)
+    kwargs = {"qid": tables.rounds_of(path, frame, learner.round_column_)} if is_choice else {}
+    encoder = getattr(model, "steps", [(None, None)])[0][1]
+    if isinstance(encoder, TableEncoder):
+        model = model[1:]
+    else:  # all columns are numbers
+        features = getattr(model, "feature_names_in_", frame.columns)
+        encoder = TableEncoder().fit(dict.fromkeys(features, np.zeros(1)))
+    X = tables.encoded(encoder, frame, path, options.bad_cells)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
         y = np.asarray(model.predict(X, **kwargs))
         proba = np.asarray(model.predict_proba(X, **kwargs)) if labels or is_choice else None
     if is_choice:
-        return [frame({"probability": proba, "chosen": y})]
-    frames = [frame(y, columns=_prediction_columns(learner, y.shape[1] if y.ndim > 1 else 0))]
-    return [*frames, frame(proba, columns=labels)] if labels else frames
-
-
-def _parts(model, learner, options, notes):
-    """Yield columns that are kept, a model of numbers, its rows and their rounds, part by part."""
-    path, is_choice = options.FILE, _predicts_choices(learner)
-    name, encoder = getattr(learner, "round_column_", None), getattr(model, "steps", [(0, 0)])[0][1]
-    if is_choice and name is None:
-        raise ValueError("Models of choices that --save has not made predict in Python, with qid=.")
-    has_encoder = isinstance(encoder, TableEncoder)
-    size = None if is_choice else files.LARGE_FILES.rows_per_part
-    for frame in files.frames(path, size=size, notes=notes):
-        files.check_columns(path, frame, options.keep)
-        kwargs = {"qid": tables.rounds_of(path, frame, name)} if is_choice else {}
-        if not has_encoder:  # all columns are numbers
-            features = getattr(model, "feature_names_in_", frame.columns)
-            encoder = TableEncoder().fit(dict.fromkeys(features, np.zeros(1)))
-        X = tables.encoded(encoder, frame, path, options.bad_cells)
-        yield frame[options.keep], model[1:] if has_encoder else model, X, kwargs
+        return [data_frame({"probability": proba, "chosen": y})]
+    names = _prediction_columns(learner, y.shape[1] if y.ndim > 1 else 0)
+    frames = [data_frame(y, columns=names)]
+    return [*frames, data_frame(proba, columns=labels)] if labels else frames

@@ -174,10 +174,9 @@ def remembering(kind):
 
 def mixture_of(options, table):
     """A mixture that has learned all rows, and its `Errors` on held-out rows, if there are any."""
-    kwargs, kind = {"random_state": options.seed}, StructuredPredictor
-    if table.space in ("lists", "real"):
-        kind = StructuredRanker if table.space == "lists" else StructuredRegressor
-    else:
+    kinds = {"lists": StructuredRanker, "real": StructuredRegressor}
+    kwargs, kind = {"random_state": options.seed}, kinds.get(table.space, StructuredPredictor)
+    if kind is StructuredPredictor:
         kwargs["space"] = make_space(table.space, options.order)
         kwargs["decoder"] = "f1" if table.space == "multilabel" else "min_risk"
         kwargs["class_weight"] = class_weight_of(options, table)
@@ -283,17 +282,17 @@ def _kept(options, table, learner):
         yield f"Passes           {passes}; {note}."
 
 
-def compiling():
-    """The stage in which loops that are not on disk are compiled."""
-    return stage("skstructured compiles its loops, once on this machine")
+def compile_loops(learner, X, y, classes=None):
+    """Compile the loops of a learner for such rows, those that are not on disk."""
+    with stage("skstructured compiles its loops, once on this machine"):
+        compile_validation(learner, X, y, classes)
 
 
 def played(table, learner, seed):
     """The result of predicting and learning each row once, and seconds without compiling."""
     in_parts = table.chunks is not None
     rows, classes = ((table.chunks,), table.y) if in_parts else ((table.X, table.y), None)
-    with compiling():
-        compile_validation(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
+    compile_loops(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
     started, kwargs = time.perf_counter(), {"random_state": seed, "classes": classes}
     with stage("While learning") as report:
         result = progressive_validate(learner, *rows, progress=report, **kwargs)
@@ -302,13 +301,11 @@ def played(table, learner, seed):
 
 def same_as_before(y):
     """The share of rows with the label of the row before."""
-    return float(np.mean(y[1:] == y[:-1])) if len(y) > 1 else 0.0
+    return float(np.mean(y[1:] == y[:-1]))
 
 
 def order_lines(y):
     """Yield the line that reports that neighbors have one label, in a file not sorted by it."""
-    if y.ndim > 1 or len(y) < 2:
-        return
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
@@ -350,8 +347,7 @@ def play_amounts(table, learner, seed):
 def play_items(options, table, learner):
     """The `Errors` of a table of items, by their scores in rankings, else their probabilities."""
     items, ranks = read_items(table.X, table.qid), table.space == "lists"
-    with compiling():
-        compile_validation(learner, items, table.y)
+    compile_loops(learner, items, table.y)
     started, blocks = time.perf_counter(), []
 
     def note(block, _):
@@ -362,8 +358,7 @@ def play_items(options, table, learner):
         learner.learn_blocks(rounds, np.arange(len(items)), note, Record.SCORES)
     seconds, pair = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
     y, means = (np.split(values, items.offsets[1:-1]) for values in pair)
-    arguments = (y, means) if ranks else (options.choice, y, means)
-    errors = (list_errors if ranks else choice_errors)(*arguments)
+    errors = list_errors(y, means) if ranks else choice_errors(options.choice, y, means)
     losses = np.clip(errors.losses, 0.0, 1.0)
     last_half = losses[-max(1, round(0.5 * len(losses))) :]
     changed = options.in_order and rise_found(losses, REPORT_DELTA) is not None

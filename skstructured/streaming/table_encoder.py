@@ -16,12 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base import cell_formats
-from skstructured._base.cell_formats import (
-    ISO_FORMAT,
-    NUMBER_FORMATS,
-    is_missing,
-    possible_formats,
-)
+from skstructured._base.cell_formats import ISO_FORMAT, NUMBER_FORMATS, is_missing
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
@@ -257,7 +252,8 @@ def choose_coder(
 
 def date_format(name: Any, values: Array) -> str:
     """The format of the dates of a column, by default `ISO_FORMAT`; a ValueError for two."""
-    forms = [ISO_FORMAT] if values.dtype.kind == "M" else possible_formats(values, "date")
+    is_date = values.dtype.kind == "M"
+    forms = [ISO_FORMAT] if is_date else cell_formats.possible_formats(values, "date")
     if len(forms) > 1:
         raise ValueError(
             f"Column {name!r} has dates such as {str(values[0])!r}, which may be {forms[0]} or "
