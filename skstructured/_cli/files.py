@@ -184,6 +184,7 @@ def _parquet_frames(path, size, *_):
     """Frames of a Parquet file; whole numbers stay whole next to missing values."""
     from pyarrow import ArrowException, parquet  # other files need none of it
 
+    os.stat(path)  # an error if it does not exist
     try:
         with parquet.ParquetFile(path) as file:
             check_names(path, file.schema_arrow.names)
@@ -196,8 +197,6 @@ def _parquet_frames(path, size, *_):
                 frame.index = range(first, first + len(frame))
                 yield _with_missing(frame)
                 first += batch.num_rows
-    except FileNotFoundError:
-        raise
     except (ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a Parquet file, damaged or cut off: {error}") from None
 

@@ -7,7 +7,7 @@ from table_files import compiled, homes, load, numbers, one, people
 
 from skstructured import TableEncoder
 from skstructured._cli import columns, files
-from skstructured._cli.report import rare_class
+from skstructured._cli.commands import rare_class
 
 
 def lines_of(frame, y, is_real=False):

@@ -266,7 +266,7 @@ def test_work_that_takes_long_says_what_it_is_and_how_far(iris_csv, cli, monkeyp
     monkeypatch.setattr("skstructured._cli.files.SECONDS_TO_PROGRESS", 1e-3)
     slow = {
         "_whole": "skstructured._cli.tables",
-        "progressive_validate": "skstructured._cli.report",
+        "progressive_validate": "skstructured._cli.commands",
     }
     for name, module in slow.items():
         monkeypatch.setattr(f"{module}.{name}", slowed(getattr(sys.modules[module], name)))
@@ -302,7 +302,7 @@ def test_what_is_done_quickly_says_nothing(iris_csv, monkeypatch, capsys):
 
 
 def test_the_mixture_can_be_left_out(iris_csv, cli, monkeypatch):
-    monkeypatch.setattr("skstructured._cli.report.mixture_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("skstructured._cli.commands.mixture_of", lambda *_: 1 / 0)
     lines = cli.said(iris_csv, "--no-mixture")
     assert not any(line.startswith("Held out") for line in lines)
     assert lines[-1].endswith("iris.csv --no-mixture --save model")

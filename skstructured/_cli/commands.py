@@ -1,8 +1,9 @@
-"""The report of the command line: learn a table, print the results, and save the model."""
+"""What the two commands print: the report of a learned table, and the predictions of a model."""
 
 import functools
 import importlib.util
 import shlex
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -13,21 +14,21 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.class_weight import compute_class_weight
 
+from skstructured import items
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._cli import files, tables
 from skstructured._cli.columns import effects
-from skstructured._cli.files import MULTI_COLUMN_SPACES, stage
-from skstructured._cli.tables import make_space
 from skstructured._learners.models import Record
-from skstructured.checkpoints import save_checkpoint
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.regressor import StructuredRegressor
 from skstructured.estimators.structured import StructuredPredictor
 from skstructured.evaluation.validation import compile_validation, progressive_validate
 from skstructured.guarantees.risk import OrderTest, rise_found, risk_bound
-from skstructured.items import ItemStructuredPredictor, ListwiseRanker, StructuredRanker
 from skstructured.items._reading import read_items
 from skstructured.items.metrics import ndcg
+from skstructured.streaming.table_encoder import TableEncoder
 
 #: Places of a list that count.
 NDCG_PLACES = 10
@@ -143,11 +144,11 @@ def _learner(options, table):
     """The learner to run."""
     kwargs = {"random_state": options.seed}
     if table.qid is not None:
-        kind = ItemStructuredPredictor if options.qid is None else ListwiseRanker
+        kind = items.ItemStructuredPredictor if options.qid is None else items.ListwiseRanker
         return kind(**kwargs)
     if table.space == "real":
         return PiSTOLRegressor(**kwargs)
-    space = make_space(table.space, options.order)
+    space = tables.make_space(table.space, options.order)
     kwargs["class_weight"] = class_weight_of(options, table)
     return OnlineStructuredPredictor(space, decoder="nearest", **kwargs)
 
@@ -174,14 +175,15 @@ def remembering(kind):
 
 def mixture_of(options, table):
     """A mixture that has learned all rows, and its `Errors` on held-out rows, if there are any."""
-    kinds = {"lists": StructuredRanker, "real": StructuredRegressor}
+    kinds = {"lists": items.StructuredRanker, "real": StructuredRegressor}
     kwargs, kind = {"random_state": options.seed}, kinds.get(table.space, StructuredPredictor)
     if kind is StructuredPredictor:
-        kwargs["space"] = make_space(table.space, options.order)
+        kwargs["space"] = tables.make_space(table.space, options.order)
         kwargs["decoder"] = "f1" if table.space == "multilabel" else "min_risk"
         kwargs["class_weight"] = class_weight_of(options, table)
     model = remembering(kind)(**kwargs)
-    with stage(f"Held out: a mixture learns {len(table.y):,} rows (--no-mixture leaves it out)"):
+    size = f"{len(table.y):,} rows"
+    with files.stage(f"Held out: a mixture learns {size} (--no-mixture leaves it out)"):
         model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     model.__class__, held_out = kind, vars(model).pop("held_out_", None)
     return model, held_out and held_out_errors(model, table, options.order, *held_out)
@@ -266,11 +268,11 @@ def _kept(options, table, learner):
             learner.set_params(shuffle=False, max_iter=1)
         if options.passes is not None:
             learner.set_params(max_iter=options.passes)
-        with stage(f"Model: learns {len(table.y):,} rows"):
+        with files.stage(f"Model: learns {len(table.y):,} rows"):
             learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
     if table.qid is not None:
         learner.round_column_ = options.qid or options.choice
-    elif table.space in MULTI_COLUMN_SPACES:
+    elif table.space in files.MULTI_COLUMN_SPACES:
         learner.space_.label_names_ = list(table.targets)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
     save_checkpoint(model, options.save)
@@ -284,7 +286,7 @@ def _kept(options, table, learner):
 
 def compile_loops(learner, X, y, classes=None):
     """Compile the loops of a learner for such rows, those that are not on disk."""
-    with stage("skstructured compiles its loops, once on this machine"):
+    with files.stage("skstructured compiles its loops, once on this machine"):
         compile_validation(learner, X, y, classes)
 
 
@@ -294,7 +296,7 @@ def played(table, learner, seed):
     rows, classes = ((table.chunks,), table.y) if in_parts else ((table.X, table.y), None)
     compile_loops(learner, *(next(iter(table.chunks)) if in_parts else rows), classes)
     started, kwargs = time.perf_counter(), {"random_state": seed, "classes": classes}
-    with stage("While learning") as report:
+    with files.stage("While learning") as report:
         result = progressive_validate(learner, *rows, progress=report, **kwargs)
     return result, time.perf_counter() - started
 
@@ -346,18 +348,18 @@ def play_amounts(table, learner, seed):
 
 def play_items(options, table, learner):
     """The `Errors` of a table of items, by their scores in rankings, else their probabilities."""
-    items, ranks = read_items(table.X, table.qid), table.space == "lists"
-    compile_loops(learner, items, table.y)
+    rounds, ranks = read_items(table.X, table.qid), table.space == "lists"
+    compile_loops(learner, rounds, table.y)
     started, blocks = time.perf_counter(), []
 
     def note(block, _):
         blocks.append((block.theta if ranks else learner.decode(block.theta).means()).values)
 
-    with stage("While learning"):
-        rounds = learner.begin(items, table.y)
-        learner.learn_blocks(rounds, np.arange(len(items)), note, Record.SCORES)
-    seconds, pair = time.perf_counter() - started, (items.stacked(table.y), np.concatenate(blocks))
-    y, means = (np.split(values, items.offsets[1:-1]) for values in pair)
+    with files.stage("While learning"):
+        batch = learner.begin(rounds, table.y)
+        learner.learn_blocks(batch, np.arange(len(rounds)), note, Record.SCORES)
+    seconds, pair = time.perf_counter() - started, (rounds.stacked(table.y), np.concatenate(blocks))
+    y, means = (np.split(values, rounds.offsets[1:-1]) for values in pair)
     errors = list_errors(y, means) if ranks else choice_errors(options.choice, y, means)
     losses = np.clip(errors.losses, 0.0, 1.0)
     last_half = losses[-max(1, round(0.5 * len(losses))) :]
@@ -371,7 +373,7 @@ def class_errors(table, losses, y=None, order=None, persistence=""):
     errors = Errors(losses)
     if table.y is None:
         return errors
-    least = baseline_loss(make_space(table.space, order), table.y, table.counts)
+    least = baseline_loss(tables.make_space(table.space, order), table.y, table.counts)
     better = ", which is better" if least < min(losses.mean(), errors.late) else ""
     loss, always = unit_of(table, order).tell(least), LOSS_UNITS[table.space][1]
     lines = [f"Baseline         {loss} with {always} for every row{better}{persistence}."]
@@ -447,3 +449,72 @@ def bound_text(errors, unit, what, model="", min_losses=50):
     most = "at least" if what == "lists" else "at most"
     terms = f"with {1 - REPORT_DELTA:.0%} confidence, if they come from the same distribution"
     return f"{most} {unit.tell(bound)}{model}, {terms}."
+
+
+def print_predictions(options):
+    """Print a prediction for each row of a file, as CSV with a header."""
+    model, notes, header = load_checkpoint(options.MODEL), [], True
+    learner = getattr(model, "steps", [(None, model)])[-1][1]
+    labels = _probability_columns(model, learner) if options.proba else []
+    is_choice = _predicts_choices(learner)
+    if is_choice and not hasattr(learner, "round_column_"):
+        raise ValueError("Models of choices that --save has not made predict in Python, with qid=.")
+    size = None if is_choice else files.LARGE_FILES.rows_per_part
+    for frame in files.frames(options.FILE, size=size, notes=notes):
+        files.check_columns(options.FILE, frame, options.keep)
+        copied = frame[options.keep].reset_index(drop=True)
+        predictions = _predicted(model, learner, labels, frame, options)
+        table = files.load_pandas().concat([copied, *predictions], axis=1)
+        table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
+        header = False
+    if header:  # there are no rows
+        print(*options.keep, *_prediction_columns(learner), *labels, sep=",")
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _predicts_choices(learner):
+    """Whether a learner chooses an item in each round."""
+    return isinstance(learner, (items.ConditionalLogit, items.ItemStructuredPredictor))
+
+
+def _prediction_columns(learner, width=0, kind="prediction"):
+    """Names of the columns of predictions or probabilities, of this `width` if several."""
+    if _predicts_choices(learner):
+        return ["probability", "chosen"]
+    labels = getattr(getattr(learner, "space_", None), "label_names_", None) or range(width)
+    is_ranker = isinstance(learner, (items.ListwiseRanker, items.StructuredRanker))
+    return [f"{kind}_{label}" for label in labels] or ["score" if is_ranker else kind]
+
+
+def _probability_columns(model, learner):
+    """Names of the columns of probabilities; a ValueError for a model without probabilities."""
+    task = getattr(getattr(learner, "space_", None), "task", None)
+    if task not in ("multiclass", "multilabel") or not hasattr(model, "predict_proba"):
+        needed = "models of classes or labels that have probabilities"
+        raise ValueError(f"--proba is only supported for {needed}; got {type(learner).__name__}.")
+    if task == "multiclass":
+        return [f"probability_{label}" for label in model.classes_]
+    return _prediction_columns(learner, learner.space_.dim_, "probability")
+
+
+def _predicted(model, learner, labels, frame, options):
+    """Data frames of the predictions for rows, and of probabilities with ``--proba``."""
+    path, is_choice, data_frame = options.FILE, _predicts_choices(learner), type(frame)
+    kwargs = {"qid": tables.rounds_of(path, frame, learner.round_column_)} if is_choice else {}
+    encoder = getattr(model, "steps", [(None, None)])[0][1]
+    if isinstance(encoder, TableEncoder):
+        model = model[1:]
+    else:  # all columns are numbers
+        features = getattr(model, "feature_names_in_", frame.columns)
+        encoder = TableEncoder().fit(dict.fromkeys(features, np.zeros(1)))
+    X = tables.encoded(encoder, frame, path, options.bad_cells)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
+        y = np.asarray(model.predict(X, **kwargs))
+        proba = np.asarray(model.predict_proba(X, **kwargs)) if labels or is_choice else None
+    if is_choice:
+        return [data_frame({"probability": proba, "chosen": y})]
+    names = _prediction_columns(learner, y.shape[1] if y.ndim > 1 else 0)
+    frames = [data_frame(y, columns=names)]
+    return [*frames, data_frame(proba, columns=labels)] if labels else frames
