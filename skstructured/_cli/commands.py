@@ -173,6 +173,13 @@ def remembering(kind):
     return Remembering
 
 
+def fit_rows(model, table, title, remark=""):
+    """Fit a model to all rows, and tell of it if it takes long."""
+    rounds = () if table.qid is None else (table.qid,)
+    with files.stage(f"{title} learns {len(table.y):,} rows{remark}"):
+        model.fit(table.X, table.y, *rounds)
+
+
 def mixture_of(options, table):
     """A mixture that has learned all rows, and its `Errors` on held-out rows, if there are any."""
     kinds = {"lists": items.StructuredRanker, "real": StructuredRegressor}
@@ -182,9 +189,7 @@ def mixture_of(options, table):
         kwargs["decoder"] = "f1" if table.space == "multilabel" else "min_risk"
         kwargs["class_weight"] = class_weight_of(options, table)
     model = remembering(kind)(**kwargs)
-    size = f"{len(table.y):,} rows"
-    with files.stage(f"Held out: a mixture learns {size} (--no-mixture leaves it out)"):
-        model.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
+    fit_rows(model, table, "Held out: a mixture", " (--no-mixture leaves it out)")
     model.__class__, held_out = kind, vars(model).pop("held_out_", None)
     return model, held_out and held_out_errors(model, table, options.order, *held_out)
 
@@ -268,8 +273,7 @@ def _kept(options, table, learner):
             learner.set_params(shuffle=False, max_iter=1)
         if options.passes is not None:
             learner.set_params(max_iter=options.passes)
-        with files.stage(f"Model: learns {len(table.y):,} rows"):
-            learner.fit(table.X, table.y, *(() if table.qid is None else (table.qid,)))
+        fit_rows(learner, table, "Model:")
     if table.qid is not None:
         learner.round_column_ = options.qid or options.choice
     elif table.space in files.MULTI_COLUMN_SPACES:

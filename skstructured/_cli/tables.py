@@ -234,13 +234,13 @@ def _grades_or_marks(cells, qid, options):
 def _check_chosen(rows, y, qid, name):
     """Raise a ValueError for the first round that does not have one chosen row."""
     counts = load_pandas().Series(y).groupby(qid, sort=False).sum()
-    for label, count in counts[counts != 1.0].items():
+    wrong = counts[counts != 1.0]
+    for label, count in wrong.items():
         chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:MAX_NAMES_LISTED]))
-        where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
-        example = f"such as {name} {label} with {count:g}{where}"
-        wrong = f"{several} of {len(counts)} do not have one, {example}"
+        example = f"such as {name} {label} with {count:g}" + f" (rows {chosen})" * bool(chosen)
         rule = f"Each {name} needs exactly one chosen row (target 1)"
-        raise ValueError(f"{rule}: {wrong}. Correct them or leave them out.")
+        lack = f"{len(wrong)} of {len(counts)} do not have one, {example}"
+        raise ValueError(f"{rule}: {lack}. Correct them or leave them out.")
 
 
 def check_classes(path, y, n, name, header, max_cells=10**8):
