@@ -222,7 +222,7 @@ def _intervals(x, most, rows_per_interval=10):
 
 
 def effects(model, table, n_shown=3, max_rows=500, max_cells=50_000):
-    """The names of the columns that predictions depend on most, "" if there are none.
+    """The names of the columns that predictions depend on most; "" if none matters.
 
     A column matters by how much predictions change if its values are permuted among rows. The sign
     is that of its correlation with the predictions, of the second class if there are two.

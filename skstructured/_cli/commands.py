@@ -174,7 +174,7 @@ def remembering(kind):
 
 
 def fit_rows(model, table, title, remark=""):
-    """Fit a model to all rows, and tell of it if it takes long."""
+    """Fit a model to all rows, with progress lines if it takes long."""
     rounds = () if table.qid is None else (table.qid,)
     with files.stage(f"{title} learns {len(table.y):,} rows{remark}"):
         model.fit(table.X, table.y, *rounds)
