@@ -186,9 +186,9 @@ def _run_predict(options):
     for path in (options.MODEL, options.FILE):
         if path != "-":
             os.stat(path)  # an error if it does not exist
-    from skstructured._cli.predict import print_table  # takes long: after the errors of files
+    from skstructured._cli.commands import print_predictions  # takes long: after errors of files
 
-    print_table(options)
+    print_predictions(options)
 
 
 def _learn(options, argv):
@@ -210,9 +210,9 @@ def _screen(options, argv, first):
 
     table = tables.read(options, first)
     yield from (table.name, "")
-    from skstructured._cli import report  # takes long: after the name of the table
+    from skstructured._cli import commands  # takes long: after the name of the table
 
-    yield from report.report_lines(options, argv, table)
+    yield from commands.report_lines(options, argv, table)
 
 
 def _all_at_once(lines):

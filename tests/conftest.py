@@ -69,5 +69,5 @@ def cli(tmp_path, capsys, monkeypatch):
     """Runs of the command line in a folder of their own, which do not say how far they are."""
     from table_files import CommandLine
 
-    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 600.0)
+    monkeypatch.setattr("skstructured._cli.files.SECONDS_TO_PROGRESS", 600.0)
     return CommandLine(tmp_path, capsys)

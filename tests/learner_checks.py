@@ -13,9 +13,13 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import _num_samples
 
 from skstructured.extend.learner import Batch, Losses
-from skstructured.utils import _optimizer_checks
-from skstructured.utils._decoder_checks import assert_mean_of_draws
-from skstructured.utils._optimizer_checks import StreamTrial, assert_same, three_classes
+from skstructured.utils import _component_checks, _run
+from skstructured.utils._component_checks import (
+    StreamTrial,
+    assert_mean_of_draws,
+    assert_same,
+    three_classes,
+)
 from skstructured.utils._space_checks import (
     assert_close,
     assert_in_unit,
@@ -23,7 +27,6 @@ from skstructured.utils._space_checks import (
     has,
     wrong_outputs,
 )
-from skstructured.utils.checks import _run
 
 #: Methods that learn rows; methods that predict from rows.
 LEARNING = ("partial_fit", "begin", "fit")
@@ -293,11 +296,11 @@ def check_round_weights(trial):
 
 #: check -> whether it applies, for those that do not to every learner.
 ONLY = {
-    _optimizer_checks.check_loss_falls: lambda trial: False,
-    _optimizer_checks.check_weights_are_finite: lambda trial: False,
-    _optimizer_checks.check_partial_fit_in_chunks: has("partial_fit"),
-    _optimizer_checks.check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
-    _optimizer_checks.check_weight_zero: lambda trial: (
+    _component_checks.check_loss_falls: lambda trial: False,
+    _component_checks.check_weights_are_finite: lambda trial: False,
+    _component_checks.check_partial_fit_in_chunks: has("partial_fit"),
+    _component_checks.check_sparse_rows: lambda trial: get_tags(trial.subject).input_tags.sparse,
+    _component_checks.check_weight_zero: lambda trial: (
         has("partial_fit")(trial) and has_argument(trial.subject.partial_fit, "sample_weight")
     ),
 }
@@ -310,11 +313,12 @@ def learner_checks(learner, X=None, y=None, classes=None):
     learner and the fault, or unittest's SkipTest.
     """
     trial = LearnerTrial(learner, X, y, classes)
-    for module in (sys.modules[__name__], _optimizer_checks):
-        for name, check in vars(module).items():
-            own = name.startswith("check_") and check.__module__ == module.__name__
-            if own and ONLY.get(check, bool)(trial):
-                yield name, partial(_run, trial, check)
+    functions = vars(sys.modules[__name__]) | vars(_component_checks)
+    for name, check in functions.items():
+        own = name.startswith("check_") and check.__module__ == __name__
+        shared = getattr(check, "__annotations__", {}) == {"trial": StreamTrial}
+        if (own or shared) and ONLY.get(check, bool)(trial):
+            yield name, partial(_run, trial, check)
 
 
 def assert_keeps_protocol(learner, X=None, y=None):

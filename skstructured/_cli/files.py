@@ -1,10 +1,13 @@
-"""Files of the command line as data frames; scikit-learn and numba are not imported."""
+"""Files of the command line as data frames, and progress; scikit-learn is not imported."""
 
+import contextlib
 import csv
 import gzip
 import importlib
 import json
 import os
+import sys
+import threading
 import time
 import zlib
 from collections import Counter
@@ -12,8 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from skstructured._base.table_files import MISSING_TEXTS
-from skstructured._cli.progress import stage
+from skstructured._base.cell_formats import MISSING_TEXTS
 
 
 class LargeFiles(NamedTuple):
@@ -32,6 +34,33 @@ MAX_NAMES_LISTED = 20
 
 #: Spaces whose outputs have a column each.
 MULTI_COLUMN_SPACES = ("multilabel", "assignment", "ranking")
+
+#: Seconds before the first line; before each other one it is twice as long.
+SECONDS_TO_PROGRESS = 2.0
+
+
+@contextlib.contextmanager
+def stage(what):
+    """Print the name of a stage to stderr if it takes long; yields a function of the rows done."""
+    started, done, over = time.perf_counter(), [], threading.Event()
+
+    def report(rows, total=None):
+        done[:] = [f": {rows:,}{f'/{total:,}' if isinstance(total, int) else ''} rows"]
+
+    def tell():
+        pause = SECONDS_TO_PROGRESS
+        while not over.wait(pause):
+            elapsed = time.perf_counter() - started
+            print(f"{what}{''.join(done)}, {elapsed:.0f} s", file=sys.stderr, flush=True)
+            pause *= 2.0
+
+    clock = threading.Thread(target=tell, daemon=True)
+    clock.start()
+    try:
+        yield report
+    finally:
+        over.set()
+        clock.join()
 
 
 def is_parquet(path):
@@ -155,6 +184,7 @@ def _parquet_frames(path, size, *_):
     """Frames of a Parquet file; whole numbers stay whole next to missing values."""
     from pyarrow import ArrowException, parquet  # other files need none of it
 
+    os.stat(path)  # an error if it does not exist
     try:
         with parquet.ParquetFile(path) as file:
             check_names(path, file.schema_arrow.names)
@@ -167,8 +197,6 @@ def _parquet_frames(path, size, *_):
                 frame.index = range(first, first + len(frame))
                 yield _with_missing(frame)
                 first += batch.num_rows
-    except FileNotFoundError:
-        raise
     except (ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a Parquet file, damaged or cut off: {error}") from None
 

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skstructured._base.cell_formats import are_codes, number_format, unreadable
 from skstructured._base.validation import LARGEST_GRADE
-from skstructured._cli import careful, files
-from skstructured._cli.careful import MIN_ROWS_PER_CLASS, numbers_of, plain_numbers
-from skstructured._cli.files import MAX_NAMES_LISTED, load_pandas
-from skstructured._cli.progress import stage
+from skstructured._cli import columns, files
+from skstructured._cli.columns import MIN_ROWS_PER_CLASS, numbers_of, plain_numbers
+from skstructured._cli.files import MAX_NAMES_LISTED, load_pandas, stage
 from skstructured.spaces import SPACES_BY_NAME
 from skstructured.streaming.chunks import Chunks
-from skstructured.streaming.formats import are_codes, number_format, unreadable
 from skstructured.streaming.table_encoder import EXACT_INTEGER_LIMIT, TableEncoder
 
 
@@ -48,7 +47,7 @@ def read(options, first):
     if path is None:
         return _digits(options.space)
     with stage(f"Reading {path}") as report:
-        return (_in_parts if files.is_large(path) else _whole)(path, options, first, report)
+        return (_in_parts if files.is_large(path) else _whole)(options, first, report)
 
 
 def _digits(space):
@@ -60,10 +59,10 @@ def _digits(space):
     return Table(X, y, name, space=space or "multiclass")
 
 
-def _whole(path, options, first, report):
+def _whole(options, first, report):
     """The table of a file that fits into memory."""
     started, (frame, targets, notes, seconds) = time.perf_counter(), first
-    round_, qid, about = options.qid or options.choice, None, ""
+    path, round_, qid, about = options.file, options.qid or options.choice, None, ""
     report(len(frame))
     cells = filled(path, frame, targets, ", the target: leave out such rows, or set --target")
     if round_ is None:
@@ -71,22 +70,22 @@ def _whole(path, options, first, report):
         y = outputs(path, cells, space, options.order, options.numbers)
     else:
         space, qid = "lists" if options.qid else "choices", rounds_of(path, frame, round_)
-        y = _grades_or_marks(path, cells, qid, options)
+        y = _grades_or_marks(cells, qid, options)
         about = f", {len(np.unique(qid))} {space} by {round_}"
-    features = features_of(path, frame, options, (*targets, round_))
+    features = features_of(frame, options, (*targets, round_))
     if space in ("multiclass", "ordinal"):
         check_classes(path, y, len(y), targets[0], frame.columns)
     features, encoder, lines = encoder_of(features, options, y, targets, space == "real")
-    notes += [*lines, *careful.without_bad_cells(cells, remedy="leave out such rows")[1].values()]
+    notes += [*lines, *columns.without_bad_cells(cells, remedy="leave out such rows")[1].values()]
     if round_ is None:
-        notes += [*careful.copies(frame, targets), *careful.rare_amounts(y, targets[0], space)]
-    columns = encoder.columns_
+        notes += [*columns.copies(frame, targets), *columns.rare_amounts(y, targets[0], space)]
+    described = encoder.columns_
     if space == "real":
         amounts = cells[targets[0]]
-        notes += careful.far_cells(targets[0], amounts, y, "leave out its row")
+        notes += columns.far_cells(targets[0], amounts, y, "leave out its row")
         form = number_format(amounts.to_numpy(), (options.numbers or {}).get(targets[0]))
-        columns += [{"column": targets[0], "taken for": "number", "format": form}]
-    shown = [*careful.format_examples(features.join(cells), columns, options.numbers)]
+        described += [{"column": targets[0], "taken for": "number", "format": form}]
+    shown = [*columns.format_examples(features.join(cells), described, options.numbers)]
     X = encoder.transform(features)
     name = title(path, *X.shape, features.shape[1], targets, about)
     name += ": real numbers" * (space == "real")
@@ -94,23 +93,23 @@ def _whole(path, options, first, report):
     return Table(X, y, name, encoder, targets, space, notes, shown, qid=qid, reading=reading)
 
 
-def _in_parts(path, options, first, report):
+def _in_parts(options, first, report):
     """A table in parts: its first rows fix the encoder, and one pass over it finds the labels."""
-    first, targets, *_ = first
+    path, (first, targets, *_) = options.file, first
     space = space_of(first[targets[0]].dropna(), options)
     if space == "real":
         raise ValueError(f"{path} is too large for --space real: use a part of it.")
     y = first[targets].fillna("").astype(str).to_numpy()
-    features = features_of(path, first, options, targets)
+    features = features_of(first, options, targets)
     features, encoder, lines = encoder_of(features, options, y, targets)
-    notes = [*lines, *careful.copies(first, targets)]
-    shown = [*careful.format_examples(features, encoder.columns_, options.numbers)]
+    notes = [*lines, *columns.copies(first, targets)]
+    shown = [*columns.format_examples(features, encoder.columns_, options.numbers)]
     texts, labels, classes, counts = Counter(), {}, None, None
     size = files.LARGE_FILES.rows_per_part
 
     def chunks():
         for frame in files.frames(path, options.delimiter, size):
-            X = encoded(encoder, features_of(path, frame, options, targets), path)
+            X = encoded(encoder, features_of(frame, options, targets), path)
             y = [labels[text] for text in frame[targets[0]].astype(str)] if labels else None
             yield X, outputs(path, frame[targets], space) if y is None else np.array(y)
 
@@ -133,8 +132,8 @@ def _in_parts(path, options, first, report):
 def title(path, n, n_features, n_columns, targets, about=""):
     """The title of a file: name, rows, columns if these are not the features, and targets."""
     name = "standard input" if str(path) == "-" else path
-    columns = f"{n_columns} column{'s' if n_columns > 1 else ''} as "
-    size = f"{n} rows, {columns if n_columns != n_features else ''}{n_features} features"
+    read_as = f"{n_columns} column{'s' if n_columns > 1 else ''} as "
+    size = f"{n} rows, {read_as if n_columns != n_features else ''}{n_features} features"
     return f"{name} ({size}){about}, target {', '.join(targets)}"
 
 
@@ -148,11 +147,11 @@ def filled(path, frame, names, remedy=""):
     return frame[list(names)]
 
 
-def features_of(path, frame, options, others):
+def features_of(frame, options, others):
     """The columns that --columns names, or all but the `others`."""
     chosen = [name for name in options.columns or frame.columns if name not in others]
     if not chosen:
-        raise ValueError(f"{path} has no column except the target.")
+        raise ValueError(f"{options.file} has no column except the target.")
     return frame[chosen]
 
 
@@ -162,10 +161,10 @@ def encoder_of(features, options, y, targets, is_real=False):
     column_formats["categories"] = dict.fromkeys(options.categories or ())
     for kind, forms in column_formats.items():
         column_formats[kind] = {name: form for name, form in forms.items() if name in features}
-    features, lines = careful.without_bad_cells(features, options.bad_cells, column_formats)
+    features, lines = columns.without_bad_cells(features, options.bad_cells, column_formats)
     encoder = TableEncoder(**column_formats).fit(features)
     encoder.bad_cells_ = options.bad_cells  # for `predict`
-    lines = careful.about_columns(features, encoder, y, targets, is_real) | lines
+    lines = columns.about_columns(features, encoder, y, targets, is_real) | lines
     return features, encoder, lines.values()
 
 
@@ -208,9 +207,10 @@ def outputs(path, cells, space, order=None, forms=None):
     return texts.to_numpy(object)
 
 
-def _grades_or_marks(path, cells, qid, options):
+def _grades_or_marks(cells, qid, options):
     """Grades, or marks, of which one in each round is 1."""
-    ranks, (target,), round_ = options.qid is not None, cells.columns, options.qid or options.choice
+    ranks, (target,), path = options.qid is not None, cells.columns, options.file
+    round_ = options.qid or options.choice
     kind, what = ("qid", "grades") if ranks else ("choice", "choices")
     if target == round_:
         raise ValueError(f"--{kind} and the target are both the column {target!r}: set --target.")
@@ -234,13 +234,13 @@ def _grades_or_marks(path, cells, qid, options):
 def _check_chosen(rows, y, qid, name):
     """Raise a ValueError for the first round that does not have one chosen row."""
     counts = load_pandas().Series(y).groupby(qid, sort=False).sum()
-    for label, count in counts[counts != 1.0].items():
+    wrong = counts[counts != 1.0]
+    for label, count in wrong.items():
         chosen = ", ".join(map(str, rows[(qid == label) & (y == 1.0)][:MAX_NAMES_LISTED]))
-        where, several = f" (rows {chosen})" * bool(chosen), (counts != 1.0).sum()
-        example = f"such as {name} {label} with {count:g}{where}"
-        wrong = f"{several} of {len(counts)} do not have one, {example}"
+        example = f"such as {name} {label} with {count:g}" + f" (rows {chosen})" * bool(chosen)
         rule = f"Each {name} needs exactly one chosen row (target 1)"
-        raise ValueError(f"{rule}: {wrong}. Correct them or leave them out.")
+        lack = f"{len(wrong)} of {len(counts)} do not have one, {example}"
+        raise ValueError(f"{rule}: {lack}. Correct them or leave them out.")
 
 
 def check_classes(path, y, n, name, header, max_cells=10**8):

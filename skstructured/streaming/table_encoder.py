@@ -15,12 +15,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
+from skstructured._base import cell_formats
+from skstructured._base.cell_formats import ISO_FORMAT, NUMBER_FORMATS, is_missing
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.arrays import Array, Floats
 from skstructured._learners.lock import learning_aside
-from skstructured.streaming import formats
-from skstructured.streaming.formats import ISO_FORMAT, NUMBER_FORMATS, is_missing, possible_formats
 
 #: Texts that pandas reads as numbers if there are no others in their column.
 NUMERAL_PATTERN = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
@@ -74,7 +74,7 @@ def as_texts(values: Array, missing: Array, exact: bool = False) -> Array:
 
 def are_distinct_codes(values: Array) -> bool:
     """Whether texts such as "07" and "7" are different categories: both occur, and no numbers."""
-    if not formats.are_codes(values) or not all(isinstance(value, str) for value in values):
+    if not cell_formats.are_codes(values) or not all(isinstance(value, str) for value in values):
         return False
     codes = {value.strip() for value in values if value.strip().isdecimal()}
     return len({*map(int, codes)}) < len(codes)
@@ -103,9 +103,9 @@ class Numbers:
     def transform(self, values: Array) -> Floats:
         """Columns (n, 1) or (n, 2)."""
         missing = is_missing(values)
-        numbers = formats.as_numbers(values, missing, self.form)
+        numbers = cell_formats.as_numbers(values, missing, self.form)
         if numbers is None:
-            wrong = values[formats.unreadable(values, "number", self.form)]
+            wrong = values[cell_formats.unreadable(values, "number", self.form)]
             remedy = f"use TableEncoder(categories=[{self.name!r}])"
             rule = f"Column {self.name!r} must contain numbers, got {wrong[0]!r}"
             raise ValueError(f"{rule}. If its numbers are categories, {remedy}.")
@@ -134,7 +134,7 @@ class Dates:
         return type(self)(self.name, type(self)(self.name, (), form)._read(values)[1], form)
 
     def _read(self, values: Array) -> tuple[Array, set[bool]]:
-        read = formats.as_dates(values, is_missing(values), self.form)
+        read = cell_formats.as_dates(values, is_missing(values), self.form)
         if read is None:
             example = datetime(2024, 5, 31).strftime(self.form)
             raise ValueError(f"Column {self.name!r} must contain dates such as {example}.")
@@ -230,15 +230,15 @@ def choose_coder(
     if unknown and missing.all():
         return None
     number = None
-    if kind == "numbers" or (unknown and not formats.are_codes(there)):
-        number = formats.number_format(there, form)
+    if kind == "numbers" or (unknown and not cell_formats.are_codes(there)):
+        number = cell_formats.number_format(there, form)
     if number or kind == "numbers":
         are_flags = not missing.all() and {*map(type, there)} <= {bool, np.bool_}
         kind, form = "flag" if are_flags else "number", number or form or NUMBER_FORMATS.plain
         return Numbers(name, bool(missing.any()), kind, form)
     if kind in ("dates", None):
         form = form or date_format(name, there)
-        read = formats.as_dates(values, missing, form)
+        read = cell_formats.as_dates(values, missing, form)
         if kind == "dates" or read:
             return Dates(name, read[1] if read else (), form)
     exact = bool(most) and are_distinct_codes(there)
@@ -247,12 +247,13 @@ def choose_coder(
         return Hashed(name, buckets[1], "words")
     if not most:
         return Hashed(name, buckets[0])
-    return Categories(name, texts, most, exact, "007" if formats.are_codes(there) else None)
+    return Categories(name, texts, most, exact, "007" if cell_formats.are_codes(there) else None)
 
 
 def date_format(name: Any, values: Array) -> str:
     """The format of the dates of a column, by default `ISO_FORMAT`; a ValueError for two."""
-    forms = [ISO_FORMAT] if values.dtype.kind == "M" else possible_formats(values, "date")
+    is_date = values.dtype.kind == "M"
+    forms = [ISO_FORMAT] if is_date else cell_formats.possible_formats(values, "date")
     if len(forms) > 1:
         raise ValueError(
             f"Column {name!r} has dates such as {str(values[0])!r}, which may be {forms[0]} or "

@@ -128,7 +128,7 @@ def assert_vertices(space, V, what):
     assert are_vertices(space, np.asarray(V)), f"{what} is not a vertex"
 
 
-def check_encode_and_decode(trial):
+def check_encode_and_decode(trial: SpaceTrial):
     """Outputs are encoded as vertices (n, dim), and decoded to the same outputs."""
     space, outputs = trial.space, np.asarray(trial.outputs)
     V = space.encode(trial.outputs)
@@ -138,7 +138,7 @@ def check_encode_and_decode(trial):
     assert len(trial.some()) > 1, "the outputs must hold two different ones"
 
 
-def check_pack_and_unpack(trial):
+def check_pack_and_unpack(trial: SpaceTrial):
     """Packed outputs are unpacked to the vertices of `encode`, whole and in blocks."""
     space, V = trial.space, trial.space.encode(trial.outputs)
     packed = space.pack(trial.outputs)
@@ -148,7 +148,7 @@ def check_pack_and_unpack(trial):
     assert_close(space.unpack(packed[block]), V[block], "a block of unpack(pack(y))", 0.0)
 
 
-def check_argmax(trial):
+def check_argmax(trial: SpaceTrial):
     """The oracle finds a vertex with the largest <θ, y>, the same each time."""
     space, theta, V = trial.space, trial.scores(), trial.vertices()
     best = space.argmax(theta)
@@ -160,7 +160,7 @@ def check_argmax(trial):
 
 
 @only_if(has("oracle_kernel"))
-def check_oracle_kernel(trial):
+def check_oracle_kernel(trial: SpaceTrial):
     """The compiled oracle writes what `argmax` returns."""
     space, theta = trial.space, trial.scores()
     best = np.empty_like(theta)
@@ -169,7 +169,7 @@ def check_oracle_kernel(trial):
     assert_close(best, space.argmax(theta), "oracle_kernel", 0.0)
 
 
-def check_nearest(trial):
+def check_nearest(trial: SpaceTrial):
     """`nearest` finds a vertex as near to the mean as any, in ℓ2."""
     space, mu, V = trial.space, trial.means(), trial.vertices()
     near = space.nearest(mu)
@@ -179,7 +179,7 @@ def check_nearest(trial):
     assert excess <= 1e-9 * np.abs(V).max(), f"nearest is {excess:.3g} farther than a vertex"
 
 
-def check_decompose(trial):
+def check_decompose(trial: SpaceTrial):
     """Means are convex combinations of at most dim + 1 vertices, with positive weights."""
     space = trial.space
     for mu in trial.means():
@@ -191,7 +191,7 @@ def check_decompose(trial):
         assert_close(weights @ V, mu, "the mean of decompose", 1e-8 * np.abs(V).max())
 
 
-def check_sample(trial):
+def check_sample(trial: SpaceTrial):
     """Draws are vertices, with the mean they were drawn with (empirical Bernstein bound)."""
     space, every, n = trial.space, trial.vertices(), 1000
     low, high = every.min(axis=0), every.max(axis=0)
@@ -209,7 +209,7 @@ def check_sample(trial):
             assert np.all(drawn[:, sure] == end[sure]), "sample draws what has probability zero"
 
 
-def check_target_loss(trial):
+def check_target_loss(trial: SpaceTrial):
     """Target losses are in [0, 1], are 0 on equal outputs, and `expected_loss` on vertices."""
     space, (a, b) = trial.space, trial.pairs()
     loss = space.target_loss(space.decode(a), space.decode(b))
@@ -220,7 +220,7 @@ def check_target_loss(trial):
     assert_close(space.expected_loss(a, b), loss, "expected_loss on vertices")
 
 
-def check_expected_loss_is_affine(trial):
+def check_expected_loss_is_affine(trial: SpaceTrial):
     """L(λμ + (1−λ)μ'; y) = λL(μ; y) + (1−λ)L(μ'; y): it is the mean over draws."""
     space, (a, b) = trial.space, trial.pairs()
     c, share = b[np.random.RandomState(0).permutation(len(b))], 0.3
@@ -229,7 +229,7 @@ def check_expected_loss_is_affine(trial):
     assert_close(mixed, apart, "the expected loss of a mixture")
 
 
-def check_geometry(trial):
+def check_geometry(trial: SpaceTrial):
     """ν is at most the least distance, D at least the largest; L ≤ γ‖μ − y‖."""
     space, (a, b), mu, V = trial.space, trial.pairs(), trial.means(), trial.some()
     a, b = np.vstack([a, np.repeat(mu, len(V), axis=0)]), np.vstack([b, np.tile(V, (len(mu), 1))])
@@ -245,7 +245,7 @@ def check_geometry(trial):
 
 
 @only_if(has("constant_sum"))
-def check_constant_sum(trial):
+def check_constant_sum(trial: SpaceTrial):
     """With `constant_sum` all vertices have the same sum."""
     sums = trial.vertices().sum(axis=1)
     gap = np.ptp(sums)
@@ -253,7 +253,7 @@ def check_constant_sum(trial):
 
 
 @only_if(has("vertex_proba"))
-def check_vertex_proba(trial):
+def check_vertex_proba(trial: SpaceTrial):
     """Probabilities of the vertices, in their order, have the mean."""
     space, mu = trial.space, trial.means()
     p = space.vertex_proba(mu)
@@ -263,12 +263,12 @@ def check_vertex_proba(trial):
 
 
 @only_if(has("mean_proba"))
-def check_mean_proba(trial):
+def check_mean_proba(trial: SpaceTrial):
     """The `mean_proba` of means are in [0, 1]."""
     assert_in_unit(np.asarray(trial.space.mean_proba(trial.means())), "mean_proba", 1e-12)
 
 
-def check_task(trial):
+def check_task(trial: SpaceTrial):
     """The task is one that scikit-learn knows; one score per class if a space declares it."""
     space = trial.space
     assert space.task in (None, "multiclass", "multilabel"), f"task is {space.task!r}"
@@ -277,7 +277,7 @@ def check_task(trial):
         assert n == space.dim_, f"scores_classes, but {n} classes and {space.dim_} scores"
 
 
-def check_wrong_outputs(trial):
+def check_wrong_outputs(trial: SpaceTrial):
     """Outputs outside the space, or of another length, are ValueErrors; so are any before fit."""
     space, outputs = trial.space, np.asarray(trial.outputs)
     for what, wrong in wrong_outputs(outputs):
@@ -288,7 +288,7 @@ def check_wrong_outputs(trial):
     assert_refused(lambda: clone(space).encode(outputs), "encode before fit")
 
 
-def check_copies(trial):
+def check_copies(trial: SpaceTrial):
     """A clone is not fitted, and fits the same; a pickled copy encodes the same."""
     space, V = trial.space, trial.space.encode(trial.outputs)
     copies = {"pickled": pickle.loads(pickle.dumps(space)), "copied": deepcopy(space)}
@@ -299,7 +299,7 @@ def check_copies(trial):
         assert_close(copy.encode(trial.outputs), V, f"encode of a space that was {operation}", 0.0)
 
 
-def check_parameters(trial):
+def check_parameters(trial: SpaceTrial):
     """`fit` returns the space and changes no parameter; they can be set again."""
     space = clone(trial.subject)
     hashes = {name: joblib.hash(value) for name, value in space.get_params().items()}

@@ -6,13 +6,13 @@ import pytest
 from table_files import compiled, homes, load, numbers, one, people
 
 from skstructured import TableEncoder
-from skstructured._cli import careful, files
-from skstructured._cli.measures import rare_class
+from skstructured._cli import columns, files
+from skstructured._cli.commands import rare_class
 
 
 def lines_of(frame, y, is_real=False):
     encoder = TableEncoder().fit(frame)
-    return careful.about_columns(frame, encoder, np.asarray(y), ["y"], is_real)
+    return columns.about_columns(frame, encoder, np.asarray(y), ["y"], is_real)
 
 
 def coded(n=960, values=16, classes=8, seed=0):
@@ -59,7 +59,7 @@ def test_the_share_is_of_rows_that_were_not_looked_at():
     y = rng.choice(["a", "b", "c"], 200, p=[0.5, 0.3, 0.2])
     column = pd.Series(np.where(rng.rand(200) < 0.3, rng.choice(["u", "v", "a"], 200), y))
     codes = np.unique(y, return_inverse=True)[1]
-    share = careful.share_right(column, None, codes, max_wrong=2.0)
+    share = columns.share_right(column, None, codes, max_wrong=2.0)
     assert share == pytest.approx(literal_share(column, y)) and share < 0.9
 
 
@@ -187,15 +187,15 @@ class TestCopies:
     def test_rows_that_occur_several_times_are_named(self):
         frame = pd.concat([self.frame(), self.frame()[4:10]], ignore_index=True)
         frame.index += 2
-        (line,) = careful.copies(frame, ["y"])
+        (line,) = columns.copies(frame, ["y"])
         assert line.startswith("6 of 206 rows are copies of others, such as rows 6 and 202: leave")
-        assert list(careful.copies(frame[:202], ["y"])) == []  # one in a hundred, or fewer
+        assert list(columns.copies(frame[:202], ["y"])) == []  # one in a hundred, or fewer
 
     def test_equal_rows_with_other_targets_and_few_values_are_no_copies(self):
         frame = pd.concat([self.frame(), self.frame()], ignore_index=True)
-        assert list(careful.copies(frame.assign(y=range(400)), ["y"])) == []
+        assert list(columns.copies(frame.assign(y=range(400)), ["y"])) == []
         frame["a"] = frame["a"].round(1)
-        assert list(careful.copies(frame, ["y"])) == []
+        assert list(columns.copies(frame, ["y"])) == []
 
     def test_large_files_have_the_line_too(self, cli, monkeypatch):
         path = cli.written(pd.concat([self.frame()] * 2))

@@ -263,10 +263,10 @@ def test_a_mixture_of_label_sets_is_for_f1_and_one_of_numbers_has_r2(cli):
 
 
 def test_work_that_takes_long_says_what_it_is_and_how_far(iris_csv, cli, monkeypatch, capsys):
-    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 1e-3)
+    monkeypatch.setattr("skstructured._cli.files.SECONDS_TO_PROGRESS", 1e-3)
     slow = {
         "_whole": "skstructured._cli.tables",
-        "progressive_validate": "skstructured._cli.report",
+        "progressive_validate": "skstructured._cli.commands",
     }
     for name, module in slow.items():
         monkeypatch.setattr(f"{module}.{name}", slowed(getattr(sys.modules[module], name)))
@@ -296,13 +296,13 @@ def slowed(work):
 
 @compiled
 def test_what_is_done_quickly_says_nothing(iris_csv, monkeypatch, capsys):
-    monkeypatch.setattr("skstructured._cli.progress.SECONDS_TO_PROGRESS", 600.0)
+    monkeypatch.setattr("skstructured._cli.files.SECONDS_TO_PROGRESS", 600.0)
     assert main([iris_csv]) == 0
     assert capsys.readouterr().err == ""
 
 
 def test_the_mixture_can_be_left_out(iris_csv, cli, monkeypatch):
-    monkeypatch.setattr("skstructured._cli.report.mixture_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("skstructured._cli.commands.mixture_of", lambda *_: 1 / 0)
     lines = cli.said(iris_csv, "--no-mixture")
     assert not any(line.startswith("Held out") for line in lines)
     assert lines[-1].endswith("iris.csv --no-mixture --save model")

@@ -115,7 +115,7 @@ def test_names_of_spaces_are_those_of_the_package():
     ids=["classes", "numbers", "choices"],
 )
 def test_the_table_is_named_before_anything_is_compiled(frame, given, title, cli, monkeypatch):
-    monkeypatch.setattr("skstructured._cli.report.compile_validation", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("skstructured._cli.commands.compile_validation", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main([cli.written(frame), *given])
     assert cli.capsys.readouterr().out.endswith(f"{title}\n\n")

@@ -25,7 +25,7 @@ from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import SequenceLoss
 from skstructured.spaces import LabelSequence, OrdinalChain, Simplex, resolve_space
 from skstructured.spaces.sequence import Chains
-from skstructured.utils.checks import space_checks
+from skstructured.utils import space_checks
 
 K = 4
 STEPS = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))

@@ -16,12 +16,12 @@ from sklearn.exceptions import SkipTestWarning
 from spanning_trees import SpanningTrees
 
 from skstructured import decoders, losses, spaces
+from skstructured import utils as checks
 from skstructured.utils import (
     check_decoder,
     check_loss,
     check_optimizer,
     check_space,
-    checks,
     loss_checks,
     space_checks,
 )

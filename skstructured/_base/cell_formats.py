@@ -1,4 +1,4 @@
-"""Formats of numbers and dates in texts, one for all values of a column."""
+"""Formats of numbers, dates and missing values in texts, without imports that take long."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skstructured._base.table_files import MISSING_TEXTS
 from skstructured._engine.arrays import Array
+
+#: Texts of missing values, in addition to numpy's.
+MISSING_TEXTS = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")
 
 
 class NumberFormats(NamedTuple):

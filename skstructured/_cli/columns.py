@@ -1,11 +1,12 @@
-"""Lines on columns of a table that may be misread, or give the target away."""
+"""Columns of a table: those that may be misread or give the target away, and those that matter."""
 
 import numpy as np
+from scipy.sparse import diags, issparse
 
-from skstructured._cli.files import load_pandas
+from skstructured._base import cell_formats
+from skstructured._base.cell_formats import NUMBER_FORMATS, are_codes, is_missing
+from skstructured._cli.files import MULTI_COLUMN_SPACES, load_pandas
 from skstructured._engine.robust_columns import RobustColumns
-from skstructured.streaming import formats
-from skstructured.streaming.formats import NUMBER_FORMATS, are_codes, is_missing
 
 #: Columns with fewer rows are not reported.
 MIN_ROWS_TO_REPORT = 20
@@ -30,8 +31,8 @@ def numbers_of(cells, forms=None):
         return None if any(column is None for column in columns) else np.column_stack(columns)
     values = cells.to_numpy()
     missing = is_missing(values)
-    form = formats.number_format(values[~missing], (forms or {}).get(cells.name))
-    return None if form is None else formats.as_numbers(values, missing, form)
+    form = cell_formats.number_format(values[~missing], (forms or {}).get(cells.name))
+    return None if form is None else cell_formats.as_numbers(values, missing, form)
 
 
 def without_bad_cells(frame, bad_cells=None, forms=None, remedy="use --bad-cells missing"):
@@ -49,7 +50,7 @@ def without_bad_cells(frame, bad_cells=None, forms=None, remedy="use --bad-cells
             readable[name] = numbers
             continue
         kind, form = _likely_kind(values, *kinds.get(name, (None, None)))
-        wrong = formats.unreadable(values, kind, form)
+        wrong = cell_formats.unreadable(values, kind, form)
         if bad_cells == "missing":
             readable[name] = cells.mask(wrong, None)
         elif wrong.any():
@@ -66,7 +67,7 @@ def _likely_kind(values, kind, form, min_share=0.9):
     if kind == "categories" or (kind is None and are_codes(values)):
         return "categories", None
     kinds, share = (("number", "date"), min_share) if kind is None else ((kind.rstrip("s"),), 0.0)
-    pairs = [(k, f) for k in kinds for f in formats.possible_formats(values, k, share, form)]
+    pairs = [(k, f) for k in kinds for f in cell_formats.possible_formats(values, k, share, form)]
     return (pairs or [(kinds[0] if kind else "categories", form)])[0]
 
 
@@ -82,7 +83,7 @@ def format_examples(frame, columns, number_formats):
             text = _number_example(name, cells, form, (number_formats or {}).get(name))
         elif kind == "date":
             cell = max(cells[:20], key=lambda cell: len(str(cell)))
-            text = f"{cell} as {formats.read_date(cell, form)}".removesuffix(" 00:00:00")
+            text = f"{cell} as {cell_formats.read_date(cell, form)}".removesuffix(" 00:00:00")
         else:
             text = f"{next(cell for cell in cells if are_codes([cell]))} as a category"
         yield f"{name} ({text})"
@@ -93,12 +94,12 @@ def _number_example(name, cells, form, is_decided):
     longest = max(cells, key=lambda cell: len(str(cell)))
     _, english, german = NUMBER_FORMATS
     other = german if form.startswith(english) else english
-    if not is_decided and (option := formats.number_format(cells, other)):
+    if not is_decided and (option := cell_formats.number_format(cells, other)):
         for cell in cells:
-            number, read = (formats.read_number(cell, notation) for notation in (form, option))
+            number, read = (cell_formats.read_number(cell, notation) for notation in (form, option))
             if number != read:
                 return f"{cell} as {number:.12g}; --numbers {name}={other} reads {read:.12g}"
-    return f"{longest} as {formats.read_number(longest, form):.12g}"
+    return f"{longest} as {cell_formats.read_number(longest, form):.12g}"
 
 
 def about_columns(features, encoder, y, targets, is_real, max_rows=10_000):
@@ -112,7 +113,7 @@ def about_columns(features, encoder, y, targets, is_real, max_rows=10_000):
         cells = features[name]
         if kind in ("number", "flag"):
             values, form = cells.to_numpy(), column.get("format", NUMBER_FORMATS.plain)
-            x = formats.as_numbers(values, is_missing(values), form)
+            x = cell_formats.as_numbers(values, is_missing(values), form)
             lines.update((name, text) for text in far_cells(name, cells, x))
             x = numbers[name] = x[rows]
         cells = cells.iloc[rows]
@@ -218,3 +219,63 @@ def _intervals(x, most, rows_per_interval=10):
     if len(edges) > most:
         edges = np.unique(np.quantile(numbers, np.linspace(0.0, 1.0, most + 1)))
     return np.searchsorted(edges, x)
+
+
+def effects(model, table, n_shown=3, max_rows=500, max_cells=50_000):
+    """The names of the columns that predictions depend on most; "" if none matters.
+
+    A column matters by how much predictions change if its values are permuted among rows. The sign
+    is that of its correlation with the predictions, of the second class if there are two.
+    """
+    method = "predict" if table.space in ("real", "lists") else "predict_mean"
+    if table.encoder is None or not hasattr(model, method):
+        return ""
+    columns = table.encoder.columns_
+    n_rows = max(n_shown, min(max_rows, max_cells // len(columns)))
+    X = (next(iter(table.chunks))[0] if table.chunks else table.X)[:n_rows]
+    kwargs = {"qid": table.qid[: X.shape[0]]} if table.space == "choices" else {}
+
+    def predictions(rows):
+        return np.reshape(getattr(model, method)(rows, **kwargs), (X.shape[0], -1))
+
+    usual, shuffled = predictions(X), X[shuffled_within(table.qid, X.shape[0])]
+    owners = np.repeat(np.arange(len(columns)), [column["outputs"] for column in columns])
+    masks = [owners == j for j in range(len(columns))]
+    changes = [predictions(_replace_columns(X, shuffled, mask)) - usual for mask in masks]
+    sizes = np.abs(changes).sum(axis=2).mean(axis=1)
+    order = np.argsort(-sizes, kind="stable")[: min(n_shown, np.count_nonzero(sizes))]
+    classes = getattr(model, "classes_", ()) if table.space == "multiclass" else ()
+    is_binary = len(classes) == 2
+    heights = usual[:, -1] if is_binary else usual.sum(axis=1)
+    signs = dict.fromkeys(order, "")
+    if is_binary or table.space not in ("multiclass", *MULTI_COLUMN_SPACES):
+        numeric = [j for j in order if columns[j]["taken for"] in ("number", "flag")]
+        signs |= {j: _sign(X, masks[j], heights) for j in numeric}
+    towards = f", for {classes[1]}" if is_binary and any(signs.values()) else ""
+    names = ", ".join(columns[j]["column"] + sign for j, sign in signs.items())
+    return f"{names}{towards}." if names else ""
+
+
+def shuffled_within(qid, n):
+    """A permutation of n rows, within their rounds if there are any."""
+    codes = np.zeros(n) if qid is None else load_pandas().factorize(qid[:n])[0]
+    order = np.empty(n, dtype=np.intp)
+    order[np.argsort(codes, kind="stable")] = np.lexsort((np.random.RandomState(0).rand(n), codes))
+    return order
+
+
+def _replace_columns(X, other, columns):
+    """The rows X with some columns of other rows."""
+    if issparse(X):
+        return (X @ diags(1.0 - columns) + other @ diags(1.0 * columns)).tocsr()
+    return np.where(columns, other, X)
+
+
+def _sign(X, columns, heights, min_correlation=0.2):
+    """Whether predictions rise or fall with a column of numbers, if this is clear."""
+    x = X[:, np.flatnonzero(columns)[:1]]
+    x = (x.toarray() if issparse(x) else x)[:, 0]
+    is_present = ~np.isnan(x)
+    with np.errstate(invalid="ignore", divide="ignore"):  # columns that are constant
+        r = np.corrcoef(x[is_present], heights[is_present])[0, 1] if is_present.sum() > 1 else 0.0
+    return f" ({'+' if r > 0 else '-'})" if abs(r) >= min_correlation else ""
