@@ -9,17 +9,18 @@ import numpy as np
 
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured._base.validation import check_choice, check_integer, check_size
+from skstructured._base.validation import check_choice, check_size
 from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
-from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
+from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix, curvature
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
+
+#: Weights (K − 1)p for which ``structure="auto"`` keeps all of A.
+MAX_WEIGHTS = 4096
 
 
 def grid_of(B):
@@ -67,7 +68,7 @@ class RadiusMixtureCertificate(Certificate):
         return self.price + min(bound.regret(norm) for bound in allowed)
 
 
-class Mixture(SecondOrderRounds):
+class Mixture(_base.SecondOrderRounds):
     r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
 
     In round t, with m the largest weight up to it, at least 1,
@@ -125,18 +126,15 @@ def mix_logs(logs, losses):
 
 def choose_structure(learner, K, width):
     """The class for `structure`; "auto" warns if it does not keep all of A."""
-    structure, structures = learner.structure, {"full": FolkloreMatrix, "classes": ClassBlocks}
-    if isinstance(structure, str):
-        check_choice("structure", structure, ("auto", *structures))
-    else:
-        check_integer('structure, unless it is "auto", "full" or "classes",', structure)
-    if structure in structures:
-        return structures[structure]
-    most = 4096 if structure == "auto" else structure
-    if (K - 1) * width <= most:
+    structures = {"full": FolkloreMatrix, "classes": ClassBlocks}
+    check_choice("structure", learner.structure, ("auto", *structures))
+    if learner.structure in structures:
+        return structures[learner.structure]
+    if (K - 1) * width <= MAX_WEIGHTS:
         return FolkloreMatrix
-    message = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
-    if K * width**2 > most**2:
+    size = f"{K} classes and {width} features have {(K - 1) * width} weights"
+    message = f"{size}, more than {MAX_WEIGHTS}: "
+    if K * width**2 > MAX_WEIGHTS**2:
         raise ValueError(
             f"{message}one matrix per class would have {K * width**2:,} entries. Select fewer "
             "features, use OnlineStructuredPredictor, or set structure='classes'."
@@ -229,11 +227,10 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     alpha : float or None, default=None
         Regularization strength λ. Must be positive. None is 1.5/B, or with `feature_norm` the 2R/B
         of theory.
-    structure : {"auto", "full", "classes"} or int, default="auto"
+    structure : {"auto", "full", "classes"}, default="auto"
         Which part of A to keep: all of it, or one block per class, K p² numbers. "auto" is "full"
         up to 4096 weights (K−1)p, the intercept's included. Beyond, it is "classes" with a
         `GuaranteeWarning`, because the theorem needs all of A, and an error if K p² is above 4096².
-        An integer is "auto" with this number of weights instead of 4096.
     decoder : str or Decoder, default="map"
         How `sample` chooses a class, and which losses are reported: "map" or "nearest" for the most
         likely class, "sampled" for a draw by the probabilities. `predict` always returns the most
@@ -337,7 +334,7 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     radius: float | Sequence[float] = 1.5
     feature_norm: float | None = None
     alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
+    structure: Literal["auto", "full", "classes"] = "auto"
 
     loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
     _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
@@ -415,7 +412,7 @@ class AioliClassifier(DecodedPredictions, OnlineEstimator):
     radius: float | Sequence[float] = 1.5
     feature_norm: float | None = None
     alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
+    structure: Literal["auto", "full", "classes"] = "auto"
 
     loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
     _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
