@@ -3,9 +3,11 @@
 import math
 import warnings
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
+from scipy.linalg import helmert
 
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
@@ -15,7 +17,12 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix, curvature
+from skstructured.estimators.logistic._rounds import (
+    blocks_rounds,
+    curvature,
+    folklore_rounds,
+    reach_of,
+)
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
 
@@ -49,6 +56,76 @@ def matrices_of(learner, structure, K, width):
     """The rounds of a class `structure` for every value of `radius`."""
     R = learner.feature_norm or 0.0
     return [structure(K, width, alpha_of(learner, B), B, R) for B in grid_of(learner.radius)]
+
+
+class FolkloreMatrix(_base.SecondOrderRounds):
+    """A over orthonormal class directions Q (r, K) and `width` features, from λI, and P = A⁻¹.
+
+    κ is from B and R, or from row norms if R is 0.
+    """
+
+    structure = "full"
+    rounds, directions = staticmethod(folklore_rounds), staticmethod(helmert)
+    #: What rounds read, besides what was learned.
+    constants = property(lambda self: (self.reach, 1.0 / (self.lam * self.Q.shape[1])))
+
+    def __init__(self, K, width, lam, B, R=0.0):
+        self.Q, self.lam, self.reach = self.directions(K), lam, reach_of(K, B, R)
+        r = len(self.Q)
+        self.G = np.zeros((r, width))
+        self.A, self.P = _base.unit_panels(r, width, lam), _base.unit_panels(r, width, 1.0 / lam)
+        pairs = np.zeros((r * (r + 1) // 2, _base.MAX_WAITING_ROWS))
+        self._waiting = (np.zeros((_base.MAX_WAITING_ROWS, width)), pairs)
+        self.numbers, self.refactored = np.zeros(len(_base.SecondOrderNumbers)), 0
+
+    def tidy(self):
+        """Check P, and recompute it from A if it has drifted."""
+        is_due = self.learned and self.learned % _base.ROUNDS_PER_CHECK == 0
+        if is_due and not self.drift() <= 1e-10:
+            self.refactor()
+
+    @property
+    def _learned(self):
+        return self.A, self.P, self.G, *self._waiting, self.numbers
+
+    def add_waiting(self):
+        """Add the rows that wait to A."""
+        scaled = np.empty((_base.MAX_WAITING_ROWS, self.G.size))
+        _base.add_waiting(self.A, *self._waiting, self.numbers, scaled)
+
+    def drift(self):
+        """‖P A v − v‖ for a fixed vector v of length 1."""
+        self.add_waiting()
+        probe = np.random.RandomState(0).standard_normal(self.G.size)
+        probe /= np.linalg.norm(probe)
+        image = _base.unpack_panels(self.A, *self.G.shape) @ probe
+        return float(np.linalg.norm(_base.unpack_panels(self.P, *self.G.shape) @ image - probe))
+
+    def refactor(self):
+        """Recompute the inverse of A."""
+        self.add_waiting()
+        _base.set_inverse(self.A, self.P, *self.G.shape)
+        self.refactored += 1
+
+    @property
+    def potential(self):
+        """Σ ¼ w² tr(A⁻¹ H) over the rounds, which the theorem adds to λ‖U‖²."""
+        return float(self.numbers[_base.SecondOrderNumbers.POTENTIAL])
+
+
+class ClassBlocks(_base.SecondOrderRounds):
+    """The blocks of A of one class each, kept as inverses (K, p, p), if all of A is too large."""
+
+    structure = "classes"
+    rounds = staticmethod(blocks_rounds)
+
+    def __init__(self, K, width, lam, B, R=0.0):
+        self.lam, self.constants = lam, (reach_of(K, B, R),)
+        self.numbers = np.zeros(len(_base.SecondOrderNumbers))
+        self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
+        self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
+
+    _learned = property(attrgetter("P", "G", "numbers"))
 
 
 class RadiusMixtureCertificate(Certificate):

@@ -16,17 +16,17 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
-    FolkloreMatrix,
     cholesky,
     class_scores,
     curvature,
+    improper_logits,
     learn_second_order_row,
     new_scratch,
 )
 from skstructured.estimators.logistic.folklore import (
     FolkloreClassifier,
+    FolkloreMatrix,
     longest_row_of,
     matrices_of,
 )

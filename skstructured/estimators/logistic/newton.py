@@ -23,8 +23,8 @@ from skstructured.estimators.logistic._base import (
     multiply_panels,
     wait,
 )
-from skstructured.estimators.logistic._rounds import FolkloreMatrix, new_scratch
-from skstructured.estimators.logistic.folklore import FolkloreClassifier
+from skstructured.estimators.logistic._rounds import new_scratch
+from skstructured.estimators.logistic.folklore import FolkloreClassifier, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
 

@@ -22,8 +22,8 @@ from skstructured import (
 )
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._logits import LogitsWork, improper_logits
-from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
+from skstructured.estimators.logistic._rounds import LogitsWork, improper_logits
+from skstructured.estimators.logistic.folklore import ClassBlocks, FolkloreMatrix
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
 
