@@ -476,7 +476,9 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     @property
     def _named(self):
         """Pairs (name, expert)."""
-        return named_experts(self.estimators, super().get_params(deep=False))
+        pairs = named_experts(self.estimators)
+        self._validate_names([name for name, _ in pairs])
+        return pairs
 
     @_named.setter
     def _named(self, pairs):

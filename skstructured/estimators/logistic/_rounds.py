@@ -4,6 +4,9 @@
 classes. With an orthonormal basis Q (r, K) of the others, r = K − 1, A over them is
 ``λI + Σ κ (Q h Qᵀ) ⊗ xxᵀ``, and λI in the direction left out.
 
+The prediction is improper: logits z with ``z = g − A softmax(z)``, in about K² products. Newton
+steps for it are found by conjugate gradients, or in closed form if A is diagonal.
+
 The basis is Helmert's, row i of it c_i (1, …, 1, −(i + 1), 0, …). So products with it are sums, and
 take K² instead of K³.
 """
