@@ -199,7 +199,7 @@ class BoostedClassifiers(BoostedModel):
         return answers.astype(np.int64)
 
     def playing(self, batch, indices, votes, logs):
-        """See `BoostedModel`; what the answers save is kept for `learn`."""
+        """See `BoostedModel`; `learn` passes on the savings of the answers."""
         (row,), N, K = indices, len(self.numbers), self.K
         x, cap = batch.rows.taken(indices), math.log(max(self.live + 1.0, 2.0))
         answers = np.array([self.answers(x, i)[0] for i in range(N)])
