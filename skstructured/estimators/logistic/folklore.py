@@ -26,9 +26,6 @@ from skstructured.estimators.logistic._rounds import (
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
 
-#: Weights (K − 1)p for which ``structure="auto"`` keeps all of A.
-MAX_WEIGHTS = 4096
-
 
 def grid_of(B):
     """The values of `radius`, a number or a sequence of them."""
@@ -65,6 +62,8 @@ class FolkloreMatrix(_base.SecondOrderRounds):
     """
 
     structure = "full"
+    #: Weights (K − 1)p for which ``structure="auto"`` keeps all of A.
+    max_weights = 4096
     rounds, directions = staticmethod(folklore_rounds), staticmethod(helmert)
     #: What rounds read, besides what was learned.
     constants = property(lambda self: (self.reach, 1.0 / (self.lam * self.Q.shape[1])))
@@ -207,11 +206,11 @@ def choose_structure(learner, K, width):
     check_choice("structure", learner.structure, ("auto", *structures))
     if learner.structure in structures:
         return structures[learner.structure]
-    if (K - 1) * width <= MAX_WEIGHTS:
+    most = FolkloreMatrix.max_weights
+    if (K - 1) * width <= most:
         return FolkloreMatrix
-    size = f"{K} classes and {width} features have {(K - 1) * width} weights"
-    message = f"{size}, more than {MAX_WEIGHTS}: "
-    if K * width**2 > MAX_WEIGHTS**2:
+    message = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
+    if K * width**2 > most**2:
         raise ValueError(
             f"{message}one matrix per class would have {K * width**2:,} entries. Select fewer "
             "features, use OnlineStructuredPredictor, or set structure='classes'."

@@ -538,13 +538,12 @@ class TestMixture:
 class TestStructures:
     def test_auto_says_what_it_leaves_out(self, monkeypatch):
         X, y = np.random.RandomState(0).randn(20, 9), np.arange(20) % 3
-        most = "skstructured.estimators.logistic.folklore.MAX_WEIGHTS"
-        monkeypatch.setattr(most, 18)
+        monkeypatch.setattr(FolkloreMatrix, "max_weights", 18)
         with pytest.warns(GuaranteeWarning, match="20 weights, more than 18: "):
             model = FolkloreClassifier().fit(X, y)
         assert model.model_.rounds.structure == "classes"
         before = pickle.dumps(model)
-        monkeypatch.setattr(most, 4)
+        monkeypatch.setattr(FolkloreMatrix, "max_weights", 4)
         with pytest.raises(ValueError, match=r"than 4: .* 300 entries.*structure='classes'"):
             model.fit(X, y)
         assert pickle.dumps(model) == before
