@@ -16,8 +16,8 @@ from scipy.special import expit
 from benchmarks._common import Results, arguments
 from benchmarks._pictures import pyplot
 from skstructured import FolkloreClassifier, OnlineNewtonClassifier
-from skstructured.estimators.logistic._curvature import largest_curvature
-from skstructured.estimators.logistic._rounds import FolkloreMatrix
+from skstructured.estimators.logistic._rounds import largest_curvature
+from skstructured.estimators.logistic.folklore import FolkloreMatrix
 from skstructured.spaces.simplex import log_softmax
 
 RADII, LENGTH, DRAWS = (1.0, 2.0, 3.0, 4.0), 100_000, 10

@@ -13,8 +13,8 @@ from scipy.optimize import root
 from benchmarks._common import Results, arguments
 from benchmarks._statistics import slope
 from benchmarks._timing import in_turns
-from skstructured.estimators.logistic._curvature import largest_curvature
-from skstructured.estimators.logistic._rounds import FolkloreMatrix
+from skstructured.estimators.logistic._rounds import largest_curvature
+from skstructured.estimators.logistic.folklore import FolkloreMatrix
 
 SIZES = [(2, 64), (3, 64), (5, 64), (10, 8), (10, 16), (10, 32), (10, 64), (10, 96), (20, 64)]
 

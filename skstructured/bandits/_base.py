@@ -50,14 +50,6 @@ class BanditRounds(NamedTuple):
     rewards: np.ndarray
 
 
-def refuse_marked(bad, values, name, allowed):
-    """Raise the ValueError for the first row marked in `bad`."""
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
-        raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
-
-
 def invert(P, uniforms):
     """Positions (n,) drawn from the rows of P (n, K) by inversion."""
     return np.minimum((np.cumsum(P, axis=1) <= uniforms[:, None]).sum(axis=1), P.shape[1] - 1)
@@ -335,9 +327,9 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
         check_is_fitted(self, "classes_")
-        batch = self._started(X)
+        X = self._started(X).X
         with self.lock:
-            return self._played(batch.X)[1]
+            return self._played(X)[1]
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of choices drawn with the current weights; no rows are learned."""
@@ -468,25 +460,25 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
         actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
         propensities = np.asarray(propensities, dtype=np.float64)
-        feedback = {"actions": actions, "rewards": rewards, "propensities": propensities}
-        for name, values in feedback.items():
+        is_known, classes = np.isin(actions, self.classes_), self.classes_[:10].tolist()
+        is_share = (propensities > 0.0) & (propensities <= 1.0)
+        is_reward, allowed = np.isin(rewards, (0.0, 1.0)), "0 or 1 for this learner"
+        if self.fractional_rewards:
+            is_reward, allowed = (rewards >= 0.0) & (rewards <= 1.0), "in [0, 1]"
+        for name, values, is_valid, needed in (
+            ("actions", actions, is_known, f"one of the classes {classes}"),
+            ("propensities", propensities, is_share, "in (0, 1]"),
+            ("rewards", rewards, is_reward, allowed),
+        ):
             if values.shape != (n,):
                 raise ValueError(
                     f"{name} must have one entry for each of the {n} rows of X, got shape "
                     f"{values.shape}."
                 )
-        is_known = np.isin(actions, self.classes_)
-        refuse_marked(
-            ~is_known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}"
-        )
-        is_valid = (propensities > 0.0) & (propensities <= 1.0)
-        refuse_marked(~is_valid, propensities, "propensities", "in (0, 1]")
-        if self.fractional_rewards:
-            refuse_marked(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
-        else:
-            refuse_marked(
-                ~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner"
-            )
+            if not is_valid.all():
+                row = int(np.argmin(is_valid))
+                value = values[row : row + 1].tolist()[0]
+                raise ValueError(f"{name} must be {needed}; row {row} has {value!r}.")
         return self.space_.pack(actions), rewards, propensities
 
     def _warn_diagnostics(self) -> None:

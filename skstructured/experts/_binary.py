@@ -25,11 +25,8 @@ def rounded(opinions):
     return np.rint(opinions * 2.0**20) / 2.0**20
 
 
-def named_experts(estimators, taken=()):
-    """Pairs (name, expert) of a list of such pairs or of experts, which are named by their class.
-
-    Names in `taken` are refused.
-    """
+def named_experts(estimators):
+    """Pairs (name, expert) of a list of such pairs, or of experts, named by their class."""
     entries = list(estimators) if isinstance(estimators, (list, tuple)) else []
     if not entries:
         raise ValueError(
@@ -37,14 +34,9 @@ def named_experts(estimators, taken=()):
             f"got {estimators!r}."
         )
     named = all(isinstance(entry, (tuple, list)) and len(entry) == 2 for entry in entries)
+    named = named and all(isinstance(name, str) for name, _ in entries)
     pairs = [tuple(entry) for entry in entries] if named else _name_estimators(entries)
-    names = [name for name, _ in pairs]
-    for i, (name, expert) in enumerate(pairs):
-        if not isinstance(name, str) or "__" in name or name in taken or name in names[:i]:
-            raise ValueError(
-                f"Names of estimators must be different strings without '__' that are not the name "
-                f"of a parameter, got {name!r} among {names!r}."
-            )
+    for name, expert in pairs:
         if not (hasattr(expert, "predict") and hasattr(expert, "get_params")):
             raise ValueError(f"Expert {name!r} must be a classifier, got {expert!r}.")
     return pairs

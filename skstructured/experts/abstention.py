@@ -372,7 +372,6 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         ndarray of shape (n,)
         """
         score = self.decision_function(X)
-        check_marker(self.abstain_label, self.classes_)
         rng = self.random_state_ if random_state is None else check_random_state(random_state)
         u = rng.random_sample(len(score))
         if self.abstain_label is None:
@@ -388,8 +387,8 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         if marker is None:
             return labels
         check_marker(self.abstain_label, self.classes_)
-        kinds = np.asarray(marker).dtype.kind, labels.dtype.kind
-        alike = all(kind in "iuf" for kind in kinds) or all(kind in "U" for kind in kinds)
+        kinds = {np.asarray(marker).dtype.kind, labels.dtype.kind}
+        alike = kinds <= set("iuf") or kinds == {"U"}
         kind = np.result_type(labels, np.asarray(marker)) if alike else object
         answers = labels.astype(kind)
         answers[abstains] = marker
@@ -477,7 +476,9 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
     @property
     def _named(self):
         """Pairs (name, expert)."""
-        return named_experts(self.estimators, super().get_params(deep=False))
+        pairs = named_experts(self.estimators)
+        self._validate_names([name for name, _ in pairs])
+        return pairs
 
     @_named.setter
     def _named(self, pairs):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstructured.estimators.logistic._curvature import largest_curvature
+from skstructured.estimators.logistic._rounds import largest_curvature
 
 CLASSES = (2, 10, 100)
 REACHES = tuple(0.25 * 2.0 ** (k / 4) for k in range(21))

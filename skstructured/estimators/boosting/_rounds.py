@@ -1,6 +1,6 @@
-"""Kernels of trees that grow row by row, and of AdaBoost.OLM++.
+"""Kernels of AdaBoost.OLM++.
 
-A round of it has N weak answers, N corrections of the logits, and a hedge over them.
+A round has N weak answers, N corrections of the logits, and a hedge over them.
 """
 
 import math
@@ -11,6 +11,12 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import copy_into
+from skstructured.estimators.boosting.tree import (
+    forget_row,
+    leaf_of,
+    learn_in_tree,
+    load_row,
+)
 from skstructured.experts.hedge import hedge_weights
 from skstructured.losses.gap import best_class
 
@@ -24,111 +30,6 @@ class WeakState(IntEnum):
     """
 
     D0, D1, ELL, G0, G1, POTENTIAL, COST, EDGE, MISTAKES, HEAVIEST = range(10)
-
-
-@kernel(inline=True)
-def leaf_of(x, feature, threshold):
-    """The leaf of a row x (p,)."""
-    node = 0
-    while feature[node] >= 0:
-        node = 2 * node + 1 + (x[feature[node]] > threshold[node])
-    return node
-
-
-@kernel(inline=True)
-def load_row(data, indices, indptr, width, row, x):
-    """Write a row into x (p,), which is zero but for the row before it, `indptr` not empty."""
-    if indptr.shape[0] == 0:
-        return data[row * width : (row + 1) * width]
-    for t in range(indptr[row], indptr[row + 1]):
-        x[indices[t]] = data[t]
-    return x
-
-
-@kernel(inline=True)
-def forget_row(indices, indptr, row, x):
-    """Make x zero again."""
-    if indptr.shape[0] > 0:
-        for t in range(indptr[row], indptr[row + 1]):
-            x[indices[t]] = 0.0
-
-
-@kernel
-def gain(sides, j):
-    """How much smaller Gini's impurity is after test j, of `sides` (K, tests, 2)."""
-    left, right, whole = 0.0, 0.0, 0.0
-    for k in range(sides.shape[0]):
-        left += sides[k, j, 0]
-        right += sides[k, j, 1]
-    total = left + right
-    if left == 0.0 or right == 0.0:
-        return 0.0
-    after = 0.0
-    for k in range(sides.shape[0]):
-        a, b = sides[k, j, 0] / total, sides[k, j, 1] / total
-        after += a * (a * (total / left)) + b * (b * (total / right))
-        whole += (a + b) * (a + b)
-    return after - whole
-
-
-@kernel
-def split(node, feature, threshold, counts, answer, tried, values, sides, n_tests):
-    """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
-    best, most = -1, 1e-9  # less is rounding
-    for j in range(n_tests):
-        test_gain = gain(sides[node], j)
-        if test_gain > most:
-            best, most = j, test_gain
-    if best < 0:
-        return
-    feature[node], threshold[node] = tried[node, best], values[node, best]
-    for side in range(2):
-        child = 2 * node + 1 + side
-        for k in range(counts.shape[1]):
-            counts[child, k] = sides[node, k, best, side]
-        answer[child] = np.argmax(counts[child])
-
-
-@kernel
-def learn_in_tree(x, weights, patience, trees, i):
-    """The weights (K,) of classes at a row x (p,) join its leaf in tree i, and the leaf's tests."""
-    feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
-    row_counts, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
-    node = leaf_of(x, feature, threshold)
-    for k in range(weights.shape[0]):
-        counts[node, k] += weights[k]
-    answer[node] = np.argmax(counts[node])
-    if node >= tried.shape[0]:
-        return
-    n_rows, width = row_counts[node], tried.shape[1]
-    if n_rows < width:
-        values[node, n_rows] = x[tried[node, n_rows]]
-    n_tests = min(n_rows + 1, width)
-    for j in range(n_tests):
-        side = 1 if x[tried[node, j]] > values[node, j] else 0
-        for k in range(weights.shape[0]):
-            sides[node, k, j, side] += weights[k]
-    row_counts[node] = n_rows + 1
-    if row_counts[node] % patience == 0:
-        split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
-
-
-@kernel
-def learn_tree_rows(
-    data, indices, indptr, width, order, codes, weight, patience, trees, i, leaves, answers
-):
-    """Tree i learns rows in `order`; leaves and answers (n,) are those before it learns them."""
-    x, class_weights = np.zeros(width), np.zeros(trees[2].shape[2])
-    for t in range(order.shape[0]):
-        row = order[t]
-        values = load_row(data, indices, indptr, width, row, x)
-        leaves[t] = leaf_of(values, trees[0][i], trees[1][i])
-        answers[t] = trees[3][i, leaves[t]]
-        if weight[row] > 0.0:
-            class_weights[codes[row]] = weight[row]
-            learn_in_tree(values, class_weights, patience, trees, i)
-            class_weights[codes[row]] = 0.0
-        forget_row(indices, indptr, row, x)
 
 
 def new_numbers(n_estimators, lam):

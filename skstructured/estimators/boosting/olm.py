@@ -2,28 +2,30 @@
 
 import copy
 import inspect
+import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_integer, check_real, check_size
-from skstructured._engine.rows import Rows
-from skstructured._engine.state import State, at_once
+from skstructured._engine.state import at_once
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
+from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators._auto import draw_seeds
 from skstructured.estimators.boosting import _rounds
 from skstructured.estimators.boosting._rounds import WeakState
-from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, VotingLearner
-from skstructured.extend._types import Array, Features, Floats
+from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, Trees
+from skstructured.extend._types import Array, Features, Floats, Ints
+from skstructured.extend.learner import Batch, Losses
 from skstructured.extend.model import Model
 from skstructured.guarantees.certificates import Certificate
 
@@ -48,91 +50,6 @@ def reads_sparse(estimator):
     return bool(estimator.__sklearn_tags__().input_tags.sparse)
 
 
-class TreeLearners(State):
-    """Trees that play and learn in a compiled loop."""
-
-    block = 1024
-
-    def __init__(self, base, generators, K, model):
-        self.base, self.trees = base, TreeModel.new_trees(base, generators, K, model.n_features_in_)
-        self.patience = base.patience
-
-    def estimators(self, model):
-        """The trees as estimators, copies."""
-        names = ("space_", "classes_", "n_features_in_", "feature_names_in_")
-        fitted = {name: value for name, value in vars(model).items() if name in names}
-        trees = [clone(self.base) for _ in self.trees.feature]
-        for i, tree in enumerate(trees):
-            tree.model_ = TreeModel(self.trees.one(i), model.space_, self.patience)
-            tree.model_.n_rounds = model.t_
-            vars(tree).update(fitted)
-        return trees
-
-    def answers(self, rows, i):
-        """Positions (n,) of the classes that weak learner i answers to rows."""
-        return self.trees.read(rows, i)[1]
-
-    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
-        """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
-        arguments = (order, codes, weight, live, self.patience, self.trees.arrays)
-        return _rounds.boost_rows, *rows.arrays, *arguments, numbers, votes, logs
-
-    def teach(self, rows, order):
-        """They have learned as they played."""
-
-
-class OtherLearners(State):
-    """Copies of any classifier, which see a row at a time; classes are their positions."""
-
-    block = 1
-
-    def __init__(self, base, generators, K):
-        self.learners = [clone(base) for _ in generators]
-        self.classes, self.fitted = np.arange(K), False
-        for learner, rng in zip(self.learners, generators, strict=True):
-            names = [n for n in learner.get_params() if n.split("__")[-1] == "random_state"]
-            learner.set_params(**{name: int(draw_seeds(rng)) for name in names})
-
-    def estimators(self, model):
-        """The weak learners themselves."""
-        return list(self.learners)
-
-    def answers(self, rows, i):
-        """Positions (n,) of the classes that weak learner i answers; 0 before the first round."""
-        if not self.fitted:
-            return np.zeros(rows.n_rows, dtype=np.int64)
-        answers = np.asarray(self.learners[i].predict(rows.matrix))
-        if answers.shape != (rows.n_rows,) or not np.isin(answers, self.classes).all():
-            raise ValueError(
-                f"estimator must predict one of the classes it was given, 0 to "
-                f"{len(self.classes) - 1}, for every row; {self.learners[i]!r} did not."
-            )
-        return answers.astype(np.int64)
-
-    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
-        """The `Call` that counts the row of `order` as played, `live` rounds after the first."""
-        (row,), aside = order, numbers.copy()
-        x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
-        each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
-        shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
-        s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
-        arguments = (each, codes[row], weight[row], cap, aside, shares)
-        _rounds.play_boosting_round(*arguments, votes[0], logs[0], self._due, s, p)
-        if weight[row] == 0.0:
-            self._due[:] = 0.0
-        return np.copyto, numbers, aside
-
-    def teach(self, rows, order):
-        """Teach the row that was played to those that are to learn it."""
-        for learner, weights in zip(self.learners, self._due, strict=True):
-            labels = np.flatnonzero(weights > 0.0)
-            if len(labels):  # an example per class that saves something, with that as its weight
-                again = np.full(len(labels), order[0])
-                options = {"classes": self.classes, "sample_weight": weights[labels]}
-                learner.partial_fit(rows.matrix[again], labels, **options)
-        self.fitted = self.fitted or bool(self._due.any())
-
-
 def largest_regret(T, lam):
     """The largest `correction_regrets_` after T rounds of weight 1, but for the clipped logits.
 
@@ -144,15 +61,40 @@ def largest_regret(T, lam):
     return 2.0 * lam + (1.0 + math.sqrt(2.0) * R) * share
 
 
+class Votes(NamedTuple):
+    """Classes drawn from votes (n, K), and logarithms of probabilities (n, K)."""
+
+    votes: Floats
+    logs: Floats
+
+    def losses(self, V, random_state):
+        """The `Losses` if V is true; surrogates are −logs of the true classes."""
+        codes, every = V.argmax(axis=1), np.arange(len(V))
+        expected = np.clip(1.0 - self.votes[every, codes], 0.0, 1.0)
+        u = check_random_state(random_state).random_sample(len(codes))
+        return Losses((u < expected).astype(np.float64), expected, -self.logs[every, codes])
+
+
 class BoostedModel(Model):
     """Weak learners, the state of the corrections after them, and the hedge over the experts."""
 
     in_place = records = True
-    block = property(attrgetter("weak.block"))
 
-    def __init__(self, weak, numbers, lam, K):
-        self.weak, self.numbers, self.lam, self.K = weak, numbers, lam, K
+    def __init__(self, n_estimators, lam, K):
+        self.numbers, self.lam, self.K = _rounds.new_numbers(n_estimators, lam), lam, K
         self.live, self.clipped = 0, 0.0
+
+    @abstractmethod
+    def estimators(self, learner):
+        """The weak learners of a boosted `learner`."""
+
+    @abstractmethod
+    def answers(self, rows, i):
+        """Positions (n,) of the classes that weak learner i answers to rows."""
+
+    @abstractmethod
+    def playing(self, batch, indices, votes, logs):
+        """The `Call` by which rounds are played and learned, `live` of weight above 0 before."""
 
     def learn(self, batch, indices, weight, record):
         """Play and learn rounds; see `Model`."""
@@ -163,14 +105,8 @@ class BoostedModel(Model):
         clipped = counted * np.log1p((math.e / rounds) ** 2)
         attributes = {"n_rounds": self.n_rounds + len(indices), "live": live}
         attributes["clipped"] = float(np.cumsum(np.append(self.clipped, clipped))[-1])
-        arguments = batch.rows, indices, batch.packed, batch.weights, self.live, self.numbers
-        at_once(self.weak.playing(*arguments, votes, logs), (vars(self).update, attributes))
-        self.weak.teach(batch.rows, indices)
+        at_once(self.playing(batch, indices, votes, logs), (vars(self).update, attributes))
         return BlockResult(-1, np.stack([votes, logs], axis=1), None) if record else None
-
-    def owns_arrays(self):
-        """See `Model`."""
-        return isinstance(self.weak, TreeLearners) and self.weak.trees.owns_arrays()
 
     @property
     def shares(self):
@@ -183,7 +119,7 @@ class BoostedModel(Model):
         s, p = np.full((2, rows.n_rows, self.K), [[[-math.log(self.K)]], [[1.0 / self.K]]])
         cap = math.log(max(self.live + 1.0, 2.0))
         for i, state in enumerate(self.numbers):
-            _rounds.advance(self.weak.answers(rows, i), cap, state, s, p)
+            _rounds.advance(self.answers(rows, i), cap, state, s, p)
             yield s.copy()
 
     def played(self, rows):
@@ -196,12 +132,98 @@ class BoostedModel(Model):
 
     def scores(self, batch, averaged):
         """Logits (n, K) of the leading expert."""
-        leader = self.shares[1]
-        return next(logits for i, logits in enumerate(self.chain(batch.rows)) if i == leader)
+        return next(itertools.islice(self.chain(batch.rows), self.shares[1], None))
+
+
+class BoostedTrees(BoostedModel):
+    """Boosted trees, which play and learn in a compiled loop."""
+
+    block = 1024
+
+    def __init__(self, base, generators, lam, K, p):
+        super().__init__(len(generators), lam, K)
+        self.base, self.trees = clone(base), Trees(base, generators, K, p)
+
+    def owns_arrays(self):
+        """See `Model`."""
+        return self.trees.owns_arrays()
+
+    def estimators(self, learner):
+        """The trees as estimators, copies."""
+        names = ("space_", "classes_", "n_features_in_", "feature_names_in_")
+        fitted = {name: value for name, value in vars(learner).items() if name in names}
+        trees = [clone(self.base) for _ in self.numbers]
+        for i, tree in enumerate(trees):
+            tree.model_ = TreeModel(self.trees.one(i), learner.space_, tree.patience)
+            tree.model_.n_rounds = self.n_rounds
+            vars(tree).update(fitted)
+        return trees
+
+    def answers(self, rows, i):
+        """See `BoostedModel`."""
+        return self.trees.read(rows, i)[1]
+
+    def playing(self, batch, indices, votes, logs):
+        """See `BoostedModel`."""
+        rounds = indices, batch.packed, batch.weights, self.live
+        learned = self.base.patience, self.trees.arrays, self.numbers
+        return _rounds.boost_rows, *batch.rows.arrays, *rounds, *learned, votes, logs
+
+
+class BoostedClassifiers(BoostedModel):
+    """Copies of any classifier, which see a row at a time; classes are their positions."""
+
+    block = 1
+
+    def __init__(self, base, generators, lam, K):
+        super().__init__(len(generators), lam, K)
+        self.learners, self.fitted = [clone(base) for _ in generators], False
+        for learner, rng in zip(self.learners, generators, strict=True):
+            names = [n for n in learner.get_params() if n.split("__")[-1] == "random_state"]
+            learner.set_params(**{name: int(draw_seeds(rng)) for name in names})
+
+    def estimators(self, learner):
+        """The weak learners themselves."""
+        return list(self.learners)
+
+    def answers(self, rows, i):
+        """See `BoostedModel`; they answer 0 before the first round."""
+        if not self.fitted:
+            return np.zeros(rows.n_rows, dtype=np.int64)
+        answers = np.asarray(self.learners[i].predict(rows.matrix))
+        if answers.shape != (rows.n_rows,) or not np.isin(answers, np.arange(self.K)).all():
+            raise ValueError(
+                f"estimator must predict one of the classes it was given, 0 to {self.K - 1}, for "
+                f"every row; {self.learners[i]!r} did not."
+            )
+        return answers.astype(np.int64)
+
+    def playing(self, batch, indices, votes, logs):
+        """See `BoostedModel`; `learn` passes on the savings of the answers."""
+        (row,), N, K = indices, len(self.numbers), self.K
+        x, cap = batch.rows.taken(indices), math.log(max(self.live + 1.0, 2.0))
+        answers = np.array([self.answers(x, i)[0] for i in range(N)])
+        numbers, shares, self._saved = self.numbers.copy(), np.empty(N), np.empty((N, K))
+        played = answers, batch.packed[row], batch.weights[row], cap, numbers, shares
+        outputs = votes[0], logs[0], self._saved, np.empty(K), np.empty(K)
+        _rounds.play_boosting_round(*played, *outputs)
+        return np.copyto, self.numbers, numbers
+
+    def learn(self, batch, indices, weight, record):
+        """Teach the row by an example per class that saves something, with that as its weight."""
+        result = super().learn(batch, indices, weight, record)
+        for learner, saved in zip(self.learners, self._saved, strict=True):
+            labels = np.flatnonzero(saved > 0.0)
+            if len(labels):
+                rows = batch.rows.matrix[np.full(len(labels), indices[0])]
+                options = {"classes": np.arange(self.K), "sample_weight": saved[labels]}
+                learner.partial_fit(rows, labels, **options)
+        self.fitted = self.fitted or bool(self._saved.any())
+        return result
 
 
 @parameters
-class AdaBoostOLMClassifier(VotingLearner):
+class AdaBoostOLMClassifier(ClassifierMixin, OnlineEstimator):
     r"""Online boosting: many weak learners, each trained on the mistakes of the others.
 
     Use it for streams of unscaled features whose classes are not linearly separable. Its own trees
@@ -322,6 +344,17 @@ class AdaBoostOLMClassifier(VotingLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """The `Losses` of rounds with the current state; nothing is learned."""
+        rounds = rounds.take(which)
+        with self.lock:
+            votes = self.decode(self.model_.played(rounds.rows))
+        return votes.losses(self._truths(rounds.packed), random_state)
+
+    def decode(self, theta):
+        """How scores, or `Votes` that were recorded, become outputs."""
+        return Votes(theta[:, 0], theta[:, 1]) if theta.ndim == 3 else super().decode(theta)
+
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
         rows = self._fitted_rows(X)
@@ -349,16 +382,14 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def _fitted_rows(self, X):
         check_is_fitted(self, "space_")
-        batch = self._read(X)
-        self._check_rows(batch)
-        return batch.rows
+        return self.read(X).rows
 
     @property
     def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
         check_is_fitted(self, "classes_")
         with self.lock:
-            return self.model_.weak.estimators(self)
+            return self.model_.estimators(self)
 
     @property
     def expert_weights_(self) -> Floats:
@@ -443,15 +474,12 @@ class AdaBoostOLMClassifier(VotingLearner):
         check_integer("n_estimators", self.n_estimators)
         lam, K = check_size("alpha", self.alpha), self.space_.dim_
         base = OnlineTreeClassifier() if self.estimator is None else self.estimator
-        rng, size = check_random_state(self.random_state), self.n_estimators
-        seeds = rng.randint(np.iinfo(np.int32).max, size=size)
+        seeds = draw_seeds(check_random_state(self.random_state), self.n_estimators)
         generators = [np.random.RandomState(seed) for seed in seeds]
         if type(base) is OnlineTreeClassifier:
-            weak = TreeLearners(base, generators, K, self)
-        else:
-            check_weak(base)
-            weak = OtherLearners(base, generators, K)
-        return BoostedModel(weak, _rounds.new_numbers(size, lam), lam, K)
+            return BoostedTrees(base, generators, lam, K, self.n_features_in_)
+        check_weak(base)
+        return BoostedClassifiers(base, generators, lam, K)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

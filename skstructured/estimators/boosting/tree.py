@@ -1,4 +1,4 @@
-"""Learners that play every class with some probability, and a tree that grows as rows arrive."""
+"""A tree that grows as rows arrive: its kernels, arrays, model and estimator."""
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -6,66 +6,133 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, writable
+from skstructured._engine.compiled import kernel
 from skstructured._engine.state import State, at_once
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
 from skstructured._learners.online import OnlineEstimator
-from skstructured.estimators.boosting._rounds import learn_tree_rows
-from skstructured.extend._types import Features, Floats, Ints
-from skstructured.extend.learner import Batch, Losses
+from skstructured.extend._types import Features, Floats
 from skstructured.extend.model import Model
 
 
-class Votes:
-    """Classes drawn from votes (n, K), and logarithms of probabilities (n, K) or NaN.
-
-    Parameters
-    ----------
-    votes_and_logs : ndarray of shape (n, 2, K)
-    """
-
-    def __init__(self, votes_and_logs):
-        self.votes, self.logs = votes_and_logs[:, 0], votes_and_logs[:, 1]
-
-    def losses(self, V, random_state):
-        """The `Losses` if V is true; surrogates are −logs of the true classes."""
-        codes, every = V.argmax(axis=1), np.arange(len(V))
-        expected = np.clip(1.0 - self.votes[every, codes], 0.0, 1.0)
-        u = check_random_state(random_state).random_sample(len(codes))
-        return Losses((u < expected).astype(np.float64), expected, -self.logs[every, codes])
+@kernel(inline=True)
+def leaf_of(x, feature, threshold):
+    """The leaf of a row x (p,)."""
+    node = 0
+    while feature[node] >= 0:
+        node = 2 * node + 1 + (x[feature[node]] > threshold[node])
+    return node
 
 
-class VotingLearner(ClassifierMixin, OnlineEstimator):
-    """A learner that plays every class with some probability.
+@kernel(inline=True)
+def load_row(data, indices, indptr, width, row, x):
+    """Write a row into x (p,), which is zero but for the row before it, `indptr` not empty."""
+    if indptr.shape[0] == 0:
+        return data[row * width : (row + 1) * width]
+    for t in range(indptr[row], indptr[row + 1]):
+        x[indices[t]] = data[t]
+    return x
 
-    Its model records votes and logarithms (n, 2, K); `played` returns those of rows (n, p), without
-    learning them.
-    """
 
-    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of rounds with the current state; nothing is learned."""
-        rounds = rounds.take(which)
-        with self.lock:
-            votes_and_logs = self.model_.played(rounds.rows)
-        return Votes(votes_and_logs).losses(self._truths(rounds.packed), random_state)
+@kernel(inline=True)
+def forget_row(indices, indptr, row, x):
+    """Make x zero again."""
+    if indptr.shape[0] > 0:
+        for t in range(indptr[row], indptr[row + 1]):
+            x[indices[t]] = 0.0
 
-    def decode(self, theta):
-        """How scores, or `Votes` that were recorded, become outputs."""
-        return Votes(theta) if theta.ndim == 3 else super().decode(theta)
+
+@kernel
+def gain(sides, j):
+    """How much smaller Gini's impurity is after test j, of `sides` (K, tests, 2)."""
+    left, right, whole = 0.0, 0.0, 0.0
+    for k in range(sides.shape[0]):
+        left += sides[k, j, 0]
+        right += sides[k, j, 1]
+    total = left + right
+    if left == 0.0 or right == 0.0:
+        return 0.0
+    after = 0.0
+    for k in range(sides.shape[0]):
+        a, b = sides[k, j, 0] / total, sides[k, j, 1] / total
+        after += a * (a * (total / left)) + b * (b * (total / right))
+        whole += (a + b) * (a + b)
+    return after - whole
+
+
+@kernel
+def split(node, feature, threshold, counts, answer, tried, values, sides, n_tests):
+    """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
+    best, most = -1, 1e-9  # less is rounding
+    for j in range(n_tests):
+        test_gain = gain(sides[node], j)
+        if test_gain > most:
+            best, most = j, test_gain
+    if best < 0:
+        return
+    feature[node], threshold[node] = tried[node, best], values[node, best]
+    for side in range(2):
+        child = 2 * node + 1 + side
+        for k in range(counts.shape[1]):
+            counts[child, k] = sides[node, k, best, side]
+        answer[child] = np.argmax(counts[child])
+
+
+@kernel
+def learn_in_tree(x, weights, patience, trees, i):
+    """The weights (K,) of classes at a row x (p,) join its leaf in tree i, and the leaf's tests."""
+    feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
+    row_counts, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
+    node = leaf_of(x, feature, threshold)
+    for k in range(weights.shape[0]):
+        counts[node, k] += weights[k]
+    answer[node] = np.argmax(counts[node])
+    if node >= tried.shape[0]:
+        return
+    n_rows, width = row_counts[node], tried.shape[1]
+    if n_rows < width:
+        values[node, n_rows] = x[tried[node, n_rows]]
+    n_tests = min(n_rows + 1, width)
+    for j in range(n_tests):
+        side = 1 if x[tried[node, j]] > values[node, j] else 0
+        for k in range(weights.shape[0]):
+            sides[node, k, j, side] += weights[k]
+    row_counts[node] = n_rows + 1
+    if row_counts[node] % patience == 0:
+        split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
+
+
+@kernel
+def learn_tree_rows(
+    data, indices, indptr, width, order, codes, weight, patience, trees, i, leaves, answers
+):
+    """Tree i learns rows in `order`; leaves and answers (n,) are those before it learns them."""
+    x, class_weights = np.zeros(width), np.zeros(trees[2].shape[2])
+    for t in range(order.shape[0]):
+        row = order[t]
+        values = load_row(data, indices, indptr, width, row, x)
+        leaves[t] = leaf_of(values, trees[0][i], trees[1][i])
+        answers[t] = trees[3][i, leaves[t]]
+        if weight[row] > 0.0:
+            class_weights[codes[row]] = weight[row]
+            learn_in_tree(values, class_weights, patience, trees, i)
+            class_weights[codes[row]] = 0.0
+        forget_row(indices, indptr, row, x)
 
 
 class Trees(State):
-    """Arrays of N trees for K classes, as kernels read them.
+    """Arrays of trees for K classes and rows (n, p), as kernels read them; all leaves are there.
 
-    Parameters
-    ----------
-    tried : ndarray of int32 of shape (N, nodes above the lowest, features tried in a node)
-        The features that a node tries.
-    K : int
-        Classes.
+    Every generator draws the features that the nodes of a tree try. `params` has `max_depth`,
+    `n_tests` and `patience`.
     """
 
-    def __init__(self, tried, K):
+    def __init__(self, params, generators, K, p):
+        check_integer("max_depth", params.max_depth, 1, 12)
+        check_integer("n_tests", params.n_tests)
+        check_integer("patience", params.patience)
+        size = (2**params.max_depth - 1, params.n_tests)
+        tried = np.array([rng.randint(p, size=size, dtype=np.int32) for rng in generators])
         n_trees, inner, width = tried.shape
         nodes = 2 * inner + 1
         self.feature = np.full((n_trees, nodes), -1, dtype=np.int32)
@@ -101,7 +168,7 @@ class Trees(State):
 
 
 class TreeModel(Model):
-    """A tree, whose votes are sure."""
+    """A tree, and how it learns."""
 
     in_place = records = True
     block = 1024
@@ -109,35 +176,17 @@ class TreeModel(Model):
     def __init__(self, trees, space, patience):
         self.trees, self.space, self.patience = trees, space, patience
 
-    @staticmethod
-    def new_trees(params, generators, K, width):
-        """`Trees`, one for every generator, all of whose leaves are there from the start."""
-        check_integer("max_depth", params.max_depth, 1, 12)
-        check_integer("n_tests", params.n_tests)
-        check_integer("patience", params.patience)
-        size = (2**params.max_depth - 1, params.n_tests)
-        tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
-        return Trees(np.array(tried), K)
-
     def learn(self, batch, indices, weight, record):
         """Play and learn rounds; see `Model`."""
         leaves, answers = np.zeros((2, len(indices)), dtype=np.int64)
         learned = batch.packed, batch.weights, self.patience, self.trees.arrays, 0
         count = vars(self).update, {"n_rounds": self.n_rounds + len(indices)}
         at_once((learn_tree_rows, *batch.rows.arrays, indices, *learned, leaves, answers), count)
-        return BlockResult(-1, self._votes(answers), None) if record else None
+        return BlockResult(-1, self.space.unpack(answers), None) if record else None
 
     def owns_arrays(self):
         """See `Model`."""
         return self.trees.owns_arrays()
-
-    def _votes(self, answers):
-        votes = self.space.unpack(answers)
-        return np.stack([votes, np.full(votes.shape, np.nan)], axis=1)
-
-    def played(self, rows):
-        """Votes (n, 2, K), with NaN for logarithms, with which rows would be played."""
-        return self._votes(self.trees.read(rows, 0)[1])
 
     def scores(self, batch, averaged):
         """Shares of the classes (n, K) in the leaf of every row."""
@@ -147,7 +196,7 @@ class TreeModel(Model):
 
 
 @parameters
-class OnlineTreeClassifier(VotingLearner):
+class OnlineTreeClassifier(ClassifierMixin, OnlineEstimator):
     r"""A shallow tree of random tests: the default weak learner of `AdaBoostOLMClassifier`.
 
     A leaf draws `n_tests` features, and tests x_f > v, with v the value of the feature in one of
@@ -219,5 +268,5 @@ class OnlineTreeClassifier(VotingLearner):
     def new_model(self):
         """Return a model that has learned nothing; see `OnlineEstimator`."""
         rng = check_random_state(self.random_state)
-        trees = TreeModel.new_trees(self, [rng], self.space_.dim_, self.n_features_in_)
+        trees = Trees(self, [rng], self.space_.dim_, self.n_features_in_)
         return TreeModel(trees, self.space_, self.patience)

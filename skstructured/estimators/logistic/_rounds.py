@@ -4,32 +4,276 @@
 classes. With an orthonormal basis Q (r, K) of the others, r = K − 1, A over them is
 ``λI + Σ κ (Q h Qᵀ) ⊗ xxᵀ``, and λI in the direction left out.
 
+The prediction is improper: logits z with ``z = g − A softmax(z)``, in about K² products. Newton
+steps for it are found by conjugate gradients, or in closed form if A is diagonal.
+
 The basis is Helmert's, row i of it c_i (1, …, 1, −(i + 1), 0, …). So products with it are sums, and
 take K² instead of K³.
 """
 
 import math
-from operator import attrgetter
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import helmert
 
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.enums import plain_integers
 from skstructured._engine.state import clear, copy_into, inner
 from skstructured._learners.second_order import rank_one
-from skstructured.estimators.logistic._curvature import curvature, reach_of
-from skstructured.estimators.logistic._full_matrix import (
+from skstructured.estimators.logistic._base import (
     MAX_WAITING_ROWS,
-    FullMatrix,
     SecondOrderNumbers,
-    SecondOrderRounds,
     add_outer_products,
     downdate,
     multiply_panels,
     wait,
 )
-from skstructured.estimators.logistic._logits import LogitsWork, improper_logits
+from skstructured.spaces.simplex import softmax_into
+
+#: Steps of `CURVATURE_TABLE` per unit of ln(1 + a).
+CURVATURE_STEPS = 128
+
+
+def _ratio(t, a):
+    """``Var/KL`` of two laws of two values, with logits t and −a; p, t + a and KL."""
+    p, apart = 1.0 / (1.0 + np.exp(-t)), t + a
+    distance = np.log1p(p * np.expm1(-apart)) + p * apart
+    with np.errstate(invalid="ignore"):  # 0/0 for a = 0
+        return p * (1.0 - p) * apart**2 / distance, p, apart, distance
+
+
+def _best_ratio(a):
+    """The logits t of the largest `_ratio`, by golden section."""
+    low, high = -np.minimum(a, 3.0 + np.log1p(a)), np.zeros(len(a))
+    share = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(60):
+        left, right = high - share * (high - low), low + share * (high - low)
+        falls = _ratio(left, a)[0] > _ratio(right, a)[0]
+        low, high = np.where(falls, low, left), np.where(falls, right, high)
+    return 0.5 * (low + high)
+
+
+def _table(last):
+    """``2 + a − f(a)`` and its derivative in ln(1 + a), times the step, at nodes (last + 1, 2)."""
+    a = np.expm1(np.arange(1, last + 1, dtype=np.longdouble) / CURVATURE_STEPS)
+    value, p, apart, distance = _ratio(_best_ratio(a.astype(np.float64)), a)
+    q = np.exp(-a) / (1.0 + np.exp(-a))
+    slope = value * (2.0 / apart - (p - q) / distance)  # the best t moves no value
+    table = np.zeros((last + 1, 2))
+    table[0, 1] = 1.0 / CURVATURE_STEPS
+    table[1:, 0], table[1:, 1] = 2.0 + a - value, (1.0 - slope) * (1.0 + a) / CURVATURE_STEPS
+    return table
+
+
+CURVATURE_TABLE = _table(16 * CURVATURE_STEPS)
+
+
+@kernel(inline=True)
+def largest_curvature(a):
+    r"""κ = 1/f(a), the largest with ``KL(s‖s') ≥ κ Var_s(ln s/s')`` for ``a = 2c + ln(K − 1)``.
+
+    Here s is any law of K values, and s' the softmax of logits in [−c, c]. With q of logit −a,
+
+    .. math:: f = \max_p p(1-p) (\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
+
+    which grows with a from 2, and is at most 2 + a. It is interpolated by cubics in ln(1 + a);
+    beyond the table it is taken to be 2 + a.
+    """
+    place, table = CURVATURE_STEPS * math.log1p(a), CURVATURE_TABLE
+    if not place < table.shape[0] - 1:
+        return 1.0 / (2.0 + a)
+    node = int(place)
+    u = place - node
+    v = 1.0 - u
+    below = (1.0 + 2.0 * u) * v * v * table[node, 0] + u * v * v * table[node, 1]
+    above = (3.0 - 2.0 * u) * u * u * table[node + 1, 0] - u * u * v * table[node + 1, 1]
+    return (1.0 - 5e-11) / (2.0 + a - below - above)  # interpolation is off by 2e-11
+
+
+def reach_of(K, B, R=0.0):
+    """(2B, ln(K − 1), R), from which `curvature` computes κ."""
+    return np.array([2.0 * B, math.log(K - 1), R])
+
+
+@kernel(inline=True)
+def curvature(x, reach):
+    """κ of a row, for the `reach_of` K, B and R; R, if it is not 0, replaces ‖x‖."""
+    norm = reach[2] if reach[2] > 0.0 else math.sqrt(inner(x, x))
+    return largest_curvature(reach[0] * norm + reach[1])
+
+
+#: Rows of the work space: q, the step, and of its equations the residual, a direction and its image
+#: by I + HA; the products with A; and how many they are.
+LogitsWork = plain_integers(
+    IntEnum(
+        "LogitsWork", "Q A_Q STEP RESIDUAL A_RESIDUAL DIRECTION A_DIRECTION IMAGE N_ROWS", start=0
+    )
+)
+
+
+@kernel(fastmath=FASTMATH)
+def _times(A, v, out):
+    """Out = Av; a diagonal A is its vector. Returns <v, Av>."""
+    total = 0.0
+    if A.ndim == 1:
+        for k in range(v.shape[0]):
+            out[k] = A[k] * v[k]
+            total += out[k] * v[k]
+        return total
+    for k in range(v.shape[0]):
+        inner = 0.0
+        for j in range(v.shape[0]):
+            inner += A[k, j] * v[j]
+        out[k] = inner
+        total += inner * v[k]
+    return total
+
+
+@kernel(inline=True)
+def _diagonal_step(A, cold, s, work):
+    """U = (I + cold H A)⁻¹r for a diagonal A, by the formula of Sherman and Morrison."""
+    u, r, above, below = work[LogitsWork.STEP], work[LogitsWork.RESIDUAL], 0.0, 0.0
+    for k in range(s.shape[0]):
+        whole = 1.0 + cold * s[k] * A[k]
+        u[k] = r[k] / whole
+        above += s[k] * A[k] * u[k]
+        below += s[k] / whole
+    for k in range(s.shape[0]):
+        u[k] += cold * s[k] * (above / below) / (1.0 + cold * s[k] * A[k])
+
+
+@kernel(inline=True)
+def _gradient_step(A, cold, s, enough, work):
+    """U = (I + cold H A)⁻¹r by conjugate gradients, to `enough` of the norm of r, in that of A.
+
+    I + HA is symmetric and positive in the inner product <·, A·>, whatever A ⪰ 0; every u on the
+    way is a direction in which the objective goes down.
+    """
+    u, r, Ar = work[LogitsWork.STEP], work[LogitsWork.RESIDUAL], work[LogitsWork.A_RESIDUAL]
+    d, Ad = work[LogitsWork.DIRECTION], work[LogitsWork.A_DIRECTION]
+    image, K, size = work[LogitsWork.IMAGE], s.shape[0], 0.0
+    for k in range(K):
+        u[k], d[k], Ad[k] = 0.0, r[k], Ar[k]
+        size += r[k] * Ar[k]
+    start = size
+    for _ in range(2 * K + 20):
+        mean, curved = 0.0, 0.0
+        for k in range(K):
+            mean += s[k] * Ad[k]
+        for k in range(K):
+            image[k] = d[k] + cold * s[k] * (Ad[k] - mean)
+            curved += image[k] * Ad[k]
+        if not (size > 0.0 and curved > 0.0):  # a direction that A knows nothing of, or no number
+            break
+        length = size / curved
+        for k in range(K):
+            u[k] += length * d[k]
+            r[k] -= length * image[k]
+        previous_size, size = size, _times(A, r, Ar)
+        if not size > enough * enough * start:
+            break
+        for k in range(K):
+            d[k] = r[k] + size / previous_size * d[k]
+            Ad[k] = Ar[k] + size / previous_size * Ad[k]
+
+
+@kernel
+def _value(A, g, cold, z, s, work):
+    """The objective at q, for A and g times `cold`; Aq, z = cold (g − Aq) and s = softmax(z)."""
+    Aq = work[LogitsWork.A_Q]
+    energy = _times(A, work[LogitsWork.Q], Aq)
+    for k in range(g.shape[0]):
+        z[k] = cold * (g[k] - Aq[k])
+    top, log_sum = softmax_into(z, s)
+    return 0.5 * cold * energy + top + log_sum
+
+
+@kernel
+def logits_residual(A, s, work):
+    """R = s − q and Ar; the largest entry of Ar: what q is off, as seen in z."""
+    q, r, Ar = work[LogitsWork.Q], work[LogitsWork.RESIDUAL], work[LogitsWork.A_RESIDUAL]
+    worst = 0.0
+    for k in range(s.shape[0]):
+        r[k] = s[k] - q[k]
+    _times(A, r, Ar)
+    for k in range(s.shape[0]):
+        worst = max(worst, abs(Ar[k]))
+    return worst
+
+
+@kernel(inline=True)
+def _descend(A, g, cold, value, residual, unit, z, s, work):
+    """Add the step to q, halved until it goes down; the objective there, and whether it does.
+
+    Down from `value`, or if rounding hides that, from `residual`. A step that fails leaves q.
+    """
+    q, u, previous_q = work[LogitsWork.Q], work[LogitsWork.STEP], work[LogitsWork.DIRECTION]
+    length, K = 1.0, g.shape[0]
+    copy_into(previous_q, q)
+    for _ in range(60):
+        for k in range(K):
+            q[k] = previous_q[k] + length * u[k]
+        new = _value(A, g, cold, z, s, work)
+        is_hidden = new - value <= 1e-14 * cold * unit
+        if new < value or (is_hidden and logits_residual(A, s, work) < residual):
+            return new, True
+        length *= 0.5
+    copy_into(q, previous_q)
+    return _value(A, g, cold, z, s, work), False
+
+
+@kernel
+def _settle(A, g, cold, enough, unit, z, s, work):
+    """Newton's method from q, for A and g times `cold`; the residual that is left.
+
+    A singular A does not change a part of s − q, in which digits of the rest are lost. If that is
+    why no step is found, s replaces q, once: it does not have that part.
+    """
+    value, goes_down, lost = _value(A, g, cold, z, s, work), True, False
+    max_steps = 100
+    for step in range(max_steps + 1):
+        residual = logits_residual(A, s, work)
+        if not (goes_down or lost or work[LogitsWork.STEP].any()):
+            lost = True
+            copy_into(work[LogitsWork.Q], s)
+            value, goes_down = _value(A, g, cold, z, s, work), True
+            residual = logits_residual(A, s, work)
+        if residual <= enough or not goes_down or step == max_steps:
+            break
+        if A.ndim == 1:
+            _diagonal_step(A, cold, s, work)
+        else:
+            _gradient_step(A, cold, s, max(1e-12, min(1e-2, residual / unit)), work)
+        value, goes_down = _descend(A, g, cold, value, residual, unit, z, s, work)
+    return residual
+
+
+@kernel
+def improper_logits(A, g, z, s, work):
+    """z with ``z = g − A s``, ``s = softmax(z)``, for A ⪰ 0; the residual that is left.
+
+    A diagonal A is given as its vector; `work` has the rows of `LogitsWork`. The function
+    ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimized over q by Newton's method, whose steps
+    ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
+    If A is large, shares are nearly always 0 or 1, and steps are lost: then A and g are first
+    multiplied by a fraction, which is increased to 1.
+    """
+    widest, largest = 0.0, 1.0
+    for k in range(g.shape[0]):
+        work[LogitsWork.Q, k] = 1.0 / g.shape[0]
+        widest = max(widest, A[k] if A.ndim == 1 else A[k, k])
+        largest = max(largest, 1.0 + abs(g[k]))
+    unit = largest + widest
+    cold = 20.0 / max(unit, 1e-300)  # scores of this size need no fraction of them first
+    while True:
+        if not 0.0 < cold < 1.0:  # 0 where A or g are not finite
+            cold = 1.0
+        enough = unit * (1e-15 if cold == 1.0 else 1e-3)
+        left = _settle(A, g, cold, enough, unit, z, s, work)
+        if cold == 1.0:
+            return left / unit
+        cold *= 8.0
 
 
 class Scratch(NamedTuple):
@@ -275,7 +519,7 @@ def learn_second_order_row(x, w, kappa, learned, Q, space):
 
 
 @kernel
-def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits):
+def folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits):
     """Play the rows, and learn them if it `learns`; `logits` receives every z.
 
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
@@ -296,21 +540,8 @@ def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits)
             learn_second_order_row(x, w, curvature(x, reach), learned, Q, space)
 
 
-class FolkloreMatrix(FullMatrix):
-    """`FullMatrix` of FOLKLORE for K classes; κ is from B and R, or from row norms if R is 0."""
-
-    structure = "full"
-    rounds = staticmethod(_folklore_rounds)
-    #: What rounds read, besides what was learned.
-    constants = property(lambda self: (self.reach, 1.0 / (self.lam * self.Q.shape[1])))
-
-    def __init__(self, K, width, lam, B, R=0.0):
-        super().__init__(helmert(K), width, lam)
-        self.reach = reach_of(K, B, R)
-
-
 @kernel
-def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
+def blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
     """FOLKLORE's rounds if blocks of different classes are taken to be 0.
 
     Ã is diagonal: it is a vector, and an equation for logits takes K products.
@@ -340,17 +571,3 @@ def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
             c = s[k] - truth[t, k] - 2.0 * kappa * s[k] * (z[k] - mean)
             for a in range(p):
                 G[k, a] += w * c * x[a]
-
-
-class ClassBlocks(SecondOrderRounds):
-    """The blocks of A of one class each, kept as inverses (K, p, p), if all of A is too large."""
-
-    structure = "classes"
-    rounds = staticmethod(_blocks_rounds)
-
-    def __init__(self, K, width, lam, B, R=0.0):
-        self.lam, self.numbers, self.constants = lam, np.zeros(3), (reach_of(K, B, R),)
-        self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
-        self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
-
-    _learned = property(attrgetter("P", "G", "numbers"))

@@ -3,21 +3,26 @@
 import math
 import warnings
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
+from scipy.linalg import helmert
 
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured._base.validation import check_choice, check_integer, check_size
+from skstructured._base.validation import check_choice, check_size
 from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._full_matrix import SecondOrderRounds
-from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
+from skstructured.estimators.logistic._rounds import (
+    blocks_rounds,
+    curvature,
+    folklore_rounds,
+    reach_of,
+)
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
 
@@ -50,6 +55,78 @@ def matrices_of(learner, structure, K, width):
     return [structure(K, width, alpha_of(learner, B), B, R) for B in grid_of(learner.radius)]
 
 
+class FolkloreMatrix(_base.SecondOrderRounds):
+    """A over orthonormal class directions Q (r, K) and `width` features, from λI, and P = A⁻¹.
+
+    κ is from B and R, or from row norms if R is 0.
+    """
+
+    structure = "full"
+    #: Weights (K − 1)p for which ``structure="auto"`` keeps all of A.
+    max_weights = 4096
+    rounds, directions = staticmethod(folklore_rounds), staticmethod(helmert)
+    #: What rounds read, besides what was learned.
+    constants = property(lambda self: (self.reach, 1.0 / (self.lam * self.Q.shape[1])))
+
+    def __init__(self, K, width, lam, B, R=0.0):
+        self.Q, self.lam, self.reach = self.directions(K), lam, reach_of(K, B, R)
+        r = len(self.Q)
+        self.G = np.zeros((r, width))
+        self.A, self.P = _base.unit_panels(r, width, lam), _base.unit_panels(r, width, 1.0 / lam)
+        pairs = np.zeros((r * (r + 1) // 2, _base.MAX_WAITING_ROWS))
+        self._waiting = (np.zeros((_base.MAX_WAITING_ROWS, width)), pairs)
+        self.numbers, self.refactored = np.zeros(len(_base.SecondOrderNumbers)), 0
+
+    def tidy(self):
+        """Check P, and recompute it from A if it has drifted."""
+        is_due = self.learned and self.learned % _base.ROUNDS_PER_CHECK == 0
+        if is_due and not self.drift() <= 1e-10:
+            self.refactor()
+
+    @property
+    def _learned(self):
+        return self.A, self.P, self.G, *self._waiting, self.numbers
+
+    def add_waiting(self):
+        """Add the rows that wait to A."""
+        scaled = np.empty((_base.MAX_WAITING_ROWS, self.G.size))
+        _base.add_waiting(self.A, *self._waiting, self.numbers, scaled)
+
+    def drift(self):
+        """‖P A v − v‖ for a fixed vector v of length 1."""
+        self.add_waiting()
+        probe = np.random.RandomState(0).standard_normal(self.G.size)
+        probe /= np.linalg.norm(probe)
+        image = _base.unpack_panels(self.A, *self.G.shape) @ probe
+        return float(np.linalg.norm(_base.unpack_panels(self.P, *self.G.shape) @ image - probe))
+
+    def refactor(self):
+        """Recompute the inverse of A."""
+        self.add_waiting()
+        _base.set_inverse(self.A, self.P, *self.G.shape)
+        self.refactored += 1
+
+    @property
+    def potential(self):
+        """Σ ¼ w² tr(A⁻¹ H) over the rounds, which the theorem adds to λ‖U‖²."""
+        return float(self.numbers[_base.SecondOrderNumbers.POTENTIAL])
+
+
+class ClassBlocks(_base.SecondOrderRounds):
+    """The blocks of A of one class each, kept as inverses (K, p, p), if all of A is too large."""
+
+    structure = "classes"
+    rounds = staticmethod(blocks_rounds)
+
+    def __init__(self, K, width, lam, B, R=0.0):
+        self.lam, self.constants = lam, (reach_of(K, B, R),)
+        self.numbers = np.zeros(len(_base.SecondOrderNumbers))
+        self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
+        self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
+
+    _learned = property(attrgetter("P", "G", "numbers"))
+
+
 class RadiusMixtureCertificate(Certificate):
     """The least regret of `bounds` whose ball has U, plus the `price` of the mixture."""
 
@@ -67,7 +144,7 @@ class RadiusMixtureCertificate(Certificate):
         return self.price + min(bound.regret(norm) for bound in allowed)
 
 
-class Mixture(SecondOrderRounds):
+class Mixture(_base.SecondOrderRounds):
     r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
 
     In round t, with m the largest weight up to it, at least 1,
@@ -125,14 +202,11 @@ def mix_logs(logs, losses):
 
 def choose_structure(learner, K, width):
     """The class for `structure`; "auto" warns if it does not keep all of A."""
-    structure, structures = learner.structure, {"full": FolkloreMatrix, "classes": ClassBlocks}
-    if isinstance(structure, str):
-        check_choice("structure", structure, ("auto", *structures))
-    else:
-        check_integer('structure, unless it is "auto", "full" or "classes",', structure)
-    if structure in structures:
-        return structures[structure]
-    most = 4096 if structure == "auto" else structure
+    structures = {"full": FolkloreMatrix, "classes": ClassBlocks}
+    check_choice("structure", learner.structure, ("auto", *structures))
+    if learner.structure in structures:
+        return structures[learner.structure]
+    most = FolkloreMatrix.max_weights
     if (K - 1) * width <= most:
         return FolkloreMatrix
     message = f"{K} classes and {width} features have {(K - 1) * width} weights, more than {most}: "
@@ -229,11 +303,10 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     alpha : float or None, default=None
         Regularization strength λ. Must be positive. None is 1.5/B, or with `feature_norm` the 2R/B
         of theory.
-    structure : {"auto", "full", "classes"} or int, default="auto"
+    structure : {"auto", "full", "classes"}, default="auto"
         Which part of A to keep: all of it, or one block per class, K p² numbers. "auto" is "full"
         up to 4096 weights (K−1)p, the intercept's included. Beyond, it is "classes" with a
         `GuaranteeWarning`, because the theorem needs all of A, and an error if K p² is above 4096².
-        An integer is "auto" with this number of weights instead of 4096.
     decoder : str or Decoder, default="map"
         How `sample` chooses a class, and which losses are reported: "map" or "nearest" for the most
         likely class, "sampled" for a draw by the probabilities. `predict` always returns the most
@@ -337,7 +410,7 @@ class FolkloreClassifier(DecodedPredictions, OnlineEstimator):
     radius: float | Sequence[float] = 1.5
     feature_norm: float | None = None
     alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
+    structure: Literal["auto", "full", "classes"] = "auto"
 
     loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
     _parts, _take_decoder = _base.logistic_parts, _base.take_decoder
@@ -415,7 +488,7 @@ class AioliClassifier(DecodedPredictions, OnlineEstimator):
     radius: float | Sequence[float] = 1.5
     feature_norm: float | None = None
     alpha: float | None = None
-    structure: Literal["auto", "full", "classes"] | int = "auto"
+    structure: Literal["auto", "full", "classes"] = "auto"
 
     loss, new_model, _given_decoder = "fenchel_young", _base.new_second_order_model, given_decoder
     _parts, _take_decoder = _base.logistic_parts, _base.take_decoder

@@ -5,7 +5,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import helmert
 from scipy.special import logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
@@ -17,17 +16,17 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._curvature import curvature, reach_of
-from skstructured.estimators.logistic._full_matrix import FullMatrix, SecondOrderRounds
-from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._rounds import (
     cholesky,
     class_scores,
+    curvature,
+    improper_logits,
     learn_second_order_row,
     new_scratch,
 )
 from skstructured.estimators.logistic.folklore import (
     FolkloreClassifier,
+    FolkloreMatrix,
     longest_row_of,
     matrices_of,
 )
@@ -148,14 +147,10 @@ def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits
         learn_second_order_row(x, w, curvature(x, reach), learned, Q, space)
 
 
-class GaussianMatrix(FullMatrix):
-    """`FullMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights."""
+class GaussianMatrix(FolkloreMatrix):
+    """`FolkloreMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights."""
 
     rounds = staticmethod(_gaussian_rounds)
-
-    def __init__(self, K, width, lam, B, R=0.0):
-        super().__init__(helmert(K), width, lam)
-        self.reach = reach_of(K, B, R)
 
     @property
     def constants(self):
@@ -236,7 +231,7 @@ class GaussianAggregatingForecaster(DecodedPredictions, OnlineEstimator):
     _no_theorem = "Its paper's bound has no explicit constants."
 
 
-class Particles(SecondOrderRounds):
+class Particles(_base.SecondOrderRounds):
     """Weights W of ‖W_k‖ ≤ B with density ∝ exp(−Σ w ℓ_t(W)), as a sample that is renewed.
 
     Particles are weighted by their losses. If fewer than half of them count, they are resampled by

@@ -1,6 +1,7 @@
 """Online Newton steps for logistic regression: ``A ← A + ggᵀ``, and projections of W."""
 
 import math
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -14,8 +15,7 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.logistic import _base
-from skstructured.estimators.logistic._full_matrix import (
-    FullMatrix,
+from skstructured.estimators.logistic._base import (
     SecondOrderNumbers,
     add_outer_products,
     downdate,
@@ -24,7 +24,7 @@ from skstructured.estimators.logistic._full_matrix import (
     wait,
 )
 from skstructured.estimators.logistic._rounds import new_scratch
-from skstructured.estimators.logistic.folklore import FolkloreClassifier
+from skstructured.estimators.logistic.folklore import FolkloreClassifier, FolkloreMatrix
 from skstructured.guarantees.certificates import Certificate
 from skstructured.spaces.simplex import softmax_into
 
@@ -106,14 +106,15 @@ def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
         wait(x, outer, 1.0, A, waiting, factors, numbers, space.scaled)
 
 
-class NewtonMatrix(FullMatrix):
-    """A = A₀ + Σ ggᵀ over the weights of all K classes, A₀ = I/(γ²KB²), and W."""
+class NewtonMatrix(FolkloreMatrix):
+    """A = A₀ + Σ ggᵀ over the weights of all K classes, A₀ = I/(γ²KB²), and W, as `G`."""
 
-    rounds = staticmethod(_newton_rounds)
+    rounds, directions = staticmethod(_newton_rounds), staticmethod(np.eye)
+    constants = property(attrgetter("B", "gamma"))
 
     def __init__(self, K, width, B, gamma):
-        super().__init__(np.eye(K), width, (gamma * B) ** -2.0 / K)
-        self.constants, self.numbers = (B, gamma), np.zeros(4)
+        super().__init__(K, width, (gamma * B) ** -2.0 / K, B)
+        self.B, self.gamma = B, gamma
 
     @property
     def limits(self):

@@ -53,8 +53,8 @@ def units(rng, X):
 def naive_trees(model):
     """Literal trees that try what the model's do."""
     return [
-        naive.Tree(len(model.classes_), tried, model.model_.weak.patience)
-        for tried in model.model_.weak.trees.tried
+        naive.Tree(len(model.classes_), tried, model.model_.base.patience)
+        for tried in model.model_.trees.tried
     ]
 
 

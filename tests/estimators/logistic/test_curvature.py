@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skstructured import AioliClassifier, FolkloreClassifier, GaussianAggregatingForecaster
-from skstructured.estimators.logistic._curvature import curvature, largest_curvature
+from skstructured.estimators.logistic._rounds import curvature, largest_curvature
 from skstructured.spaces.simplex import log_softmax
 
 REACHES = [0.0, 1e-300, 1e-12, 1e-7, 1e-3, 0.03, 0.5, 1.0, 3.3, 10.0, 77.0, 1e3, 1e6, 1e12]

@@ -21,9 +21,9 @@ from skstructured import (
     OnlineNewtonClassifier,
 )
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured.estimators.logistic import _full_matrix
-from skstructured.estimators.logistic._logits import LogitsWork, improper_logits
-from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
+from skstructured.estimators.logistic import _base
+from skstructured.estimators.logistic._rounds import LogitsWork, improper_logits
+from skstructured.estimators.logistic.folklore import ClassBlocks, FolkloreMatrix
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
 
@@ -199,43 +199,39 @@ class TestMatrices:
         root = rng.randn(r * p, r * p)
         matrix = root @ root.T + np.eye(r * p)
         panels = panels_of(matrix, r)
-        np.testing.assert_array_equal(_full_matrix.unpack_panels(panels, r, p), matrix)
+        np.testing.assert_array_equal(_base.unpack_panels(panels, r, p), matrix)
         inverse = np.empty_like(panels)
-        _full_matrix.set_inverse(panels, inverse, r, p)
-        found = _full_matrix.unpack_panels(inverse, r, p)
+        _base.set_inverse(panels, inverse, r, p)
+        found = _base.unpack_panels(inverse, r, p)
         np.testing.assert_allclose(found, np.linalg.inv(matrix), atol=1e-10)
-        v = rng.randn(r, p)
-        np.testing.assert_allclose(_full_matrix.times(panels, v).ravel(), matrix @ v.ravel())
         x, V, S = rng.randn(p), np.empty((r, r * p)), np.empty((r, r))
-        _full_matrix.multiply_panels(panels, x, V, S)
+        _base.multiply_panels(panels, x, V, S)
         # V_ij = P_ji x
         np.testing.assert_allclose(V, (matrix.reshape(r * p, r, p) @ x).T)
         np.testing.assert_allclose(S, V.reshape(r, r, p) @ x)
         for rank in (0, 1, r):
-            L, before = rng.randn(r + 1, r * p), _full_matrix.unpack_panels(panels, r, p)
-            _full_matrix.downdate(panels, L, r, rank)
+            L, before = rng.randn(r + 1, r * p), _base.unpack_panels(panels, r, p)
+            _base.downdate(panels, L, r, rank)
             expected = before - L[:rank].T @ L[:rank]
-            np.testing.assert_allclose(
-                _full_matrix.unpack_panels(panels, r, p), expected, atol=1e-10
-            )
+            np.testing.assert_allclose(_base.unpack_panels(panels, r, p), expected, atol=1e-10)
 
     @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 16])
     def test_rows_that_wait_are_added_by_their_factors(self, count):
         r, p, rng = 3, 4, np.random.RandomState(count)
         waiting, factors, numbers = rng.randn(16, p), rng.randn(6, 16), np.zeros(3)
-        panels, numbers[_full_matrix.SecondOrderNumbers.WAITING] = (
-            _full_matrix.unit_panels(r, p, 2.0),
+        panels, numbers[_base.SecondOrderNumbers.WAITING] = (
+            _base.unit_panels(r, p, 2.0),
             count,
         )
-        _full_matrix.add_waiting(panels, waiting, factors, numbers, np.empty((16, r * p)))
+        _base.add_waiting(panels, waiting, factors, numbers, np.empty((16, r * p)))
         expected = 2.0 * np.eye(r * p)
         for t in range(count):
             h = np.zeros((r, r))
             h[np.triu_indices(r)] = factors[:, t]
             h += np.triu(h, 1).T
             expected += np.kron(h, np.outer(waiting[t], waiting[t]))
-        np.testing.assert_allclose(_full_matrix.unpack_panels(panels, r, p), expected, atol=1e-12)
-        assert numbers[_full_matrix.SecondOrderNumbers.WAITING] == 0.0
+        np.testing.assert_allclose(_base.unpack_panels(panels, r, p), expected, atol=1e-12)
+        assert numbers[_base.SecondOrderNumbers.WAITING] == 0.0
 
     def test_a_drifted_inverse_is_made_anew(self):
         K, p = 3, 4
@@ -258,7 +254,7 @@ class TestMatrices:
         state = FolkloreMatrix(K, p, 1.0, 1.0)
         state.learn(X, Y, np.ones(T))
         state.add_waiting()
-        A, P = (_full_matrix.unpack_panels(panels, K - 1, p) for panels in (state.A, state.P))
+        A, P = (_base.unpack_panels(panels, K - 1, p) for panels in (state.A, state.P))
         assert np.abs(A @ P - np.eye(len(A))).max() <= 1e-6
 
 
@@ -540,15 +536,17 @@ class TestMixture:
 
 
 class TestStructures:
-    def test_auto_says_what_it_leaves_out(self):
+    def test_auto_says_what_it_leaves_out(self, monkeypatch):
         X, y = np.random.RandomState(0).randn(20, 9), np.arange(20) % 3
+        monkeypatch.setattr(FolkloreMatrix, "max_weights", 18)
         with pytest.warns(GuaranteeWarning, match="20 weights, more than 18: "):
-            model = FolkloreClassifier(structure=18).fit(X, y)
+            model = FolkloreClassifier().fit(X, y)
         assert model.model_.rounds.structure == "classes"
         before = pickle.dumps(model)
+        monkeypatch.setattr(FolkloreMatrix, "max_weights", 4)
         with pytest.raises(ValueError, match=r"than 4: .* 300 entries.*structure='classes'"):
-            model.set_params(structure=4).fit(X, y)
-        assert pickle.dumps(model.set_params(structure=18)) == before
+            model.fit(X, y)
+        assert pickle.dumps(model) == before
         FolkloreClassifier(structure="classes").fit(X, y)
 
 

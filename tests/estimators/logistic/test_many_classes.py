@@ -9,23 +9,20 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 
 from skstructured import FolkloreClassifier, GaussianAggregatingForecaster
-from skstructured.estimators.logistic._logits import (
+from skstructured.estimators.logistic._rounds import (
     LogitsWork,
     _diagonal_step,
     _gradient_step,
-    improper_logits,
-)
-from skstructured.estimators.logistic._rounds import (
-    ClassBlocks,
-    FolkloreMatrix,
     cells_of,
     cholesky,
     class_scores,
     gram_of,
+    improper_logits,
     new_scratch,
     root_of_cells,
     woodbury,
 )
+from skstructured.estimators.logistic.folklore import ClassBlocks, FolkloreMatrix
 
 
 def stream(K, p, T, seed=0, sharp=3.0):

@@ -13,7 +13,7 @@ from skstructured import (
     GaussianAggregatingForecaster,
     OnlineNewtonClassifier,
 )
-from skstructured.estimators.logistic._full_matrix import unpack_panels
+from skstructured.estimators.logistic._base import unpack_panels
 from skstructured.estimators.logistic._rounds import new_scratch
 from skstructured.estimators.logistic.forecasters import (
     GaussianMatrix,

@@ -19,8 +19,8 @@ from skstructured import (
     GaussianAggregatingForecaster,
     OnlineNewtonClassifier,
 )
-from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._rounds import FolkloreMatrix
+from skstructured.estimators.logistic._rounds import curvature
+from skstructured.estimators.logistic.folklore import FolkloreMatrix
 
 #: Equations with numbers from 1e-20 to 1e12 are solved to six digits, which is told.
 told = pytest.mark.filterwarnings("ignore:Logits did not converge .*e-0[678]")
