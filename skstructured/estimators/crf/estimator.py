@@ -288,9 +288,6 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
             self.alpha_ = best_alpha(self.alpha_path_)
             initial_state = best_weights if initial_state is None else initial_state
         self._solve(batch, share, initial_state)
-        if not self.duality_gap_ <= self.tol:
-            advice = "Increase max_iter, alpha or tol, or scale the features."
-            self._warn_of_gap("L-BFGS", "iterations", advice)
 
     def _search_alpha(self, batch, share):
         """Values of α and their held-out losses (m, 2), and weights of the best α."""
@@ -386,11 +383,7 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         else:
             objective = VectorObjective(Z, self.loss_, packed, *arguments)
         Theta, curve = minimized(objective, first, self.max_iter, self.tol)
-        if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
-            raise ValueError(
-                "L-BFGS diverged: weights are not finite numbers. Set standardize=True or increase "
-                "alpha."
-            )
+        self._check_weights(curve[-1, 0], Theta)
         self.loss_curve_, self.n_iter_ = curve[:, 0].copy(), len(curve)
         self.duality_gap_ = float(curve[-1, 1])
         return Theta

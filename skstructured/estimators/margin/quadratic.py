@@ -9,8 +9,12 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured.estimators._batch import DualFit, check_memory, spread
-from skstructured.estimators.margin._base import ALPHA_PATH, MarginLearner
-from skstructured.estimators.margin.networks import DualLearner, MarginParameters
+from skstructured.estimators.margin.networks import (
+    ALPHA_PATH,
+    DualLearner,
+    MarginLearner,
+    MarginParameters,
+)
 from skstructured.spaces.sequence import Chains
 
 
