@@ -261,16 +261,12 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
                     f"cost_matrix was given twice: as a parameter, and in space={space!r}."
                 )
             space.set_params(cost_matrix=self.cost_matrix)
-        self.loss_ = self._loss_over(space.fit(y))
+        regularizer = resolve_regularizer(None, space.fit(y))
+        self.loss_ = fenchel_young_over(space, regularizer, 1.0)
+        self.loss_.constants_of()  # refuses a pair without an oracle
         self.loss_.rule(self._given_decoder())  # refuses decoders that sequences do not know
         self.random_state_ = check_random_state(self.random_state)
         return space
-
-    def _loss_over(self, space):
-        """The loss of scale 1 over a fitted space."""
-        loss = fenchel_young_over(space, resolve_regularizer(None, space), 1.0)
-        loss.constants_of()  # refuses a pair without an oracle
-        return loss
 
     def _learn(self, batch, share, initial_state):
         if not self._is_linear():

@@ -26,12 +26,10 @@ def refuse_precomputed(learner, anew):
         )
 
 
-def _score_factor(self):
+@property
+def score_factor(self):
     """What scores, and coefficients, are multiplied by; 1 unless `max_iter="auto"` tried others."""
     return float(self._fitted_model("score_factor_ is").factor)
-
-
-score_factor = property(_score_factor)
 
 
 class KernelModel(Model):

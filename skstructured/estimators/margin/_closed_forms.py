@@ -259,11 +259,6 @@ BLOCK_SOLVERS = (
 )  # fmt: skip
 
 
-def costs_of(kind, A, C, codes):
-    """The solver of a kind of block, and its costs: A and c(y), and which of c(y) a row has."""
-    return BLOCK_SOLVERS[kind], (int(kind), np.array(A, dtype=np.float64, order="C"), C, codes)
-
-
 @kernel
 def h_plus(kind, A, v, mu, ell):
     """H(μ) = h(μ) + <v, μ>, with A as blocks have it."""

@@ -12,7 +12,7 @@ from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
-from skstructured.estimators.margin._closed_forms import BlockKind, best_matching, costs_of
+from skstructured.estimators.margin._closed_forms import BlockKind, best_matching
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.spaces._labels import check_costs
@@ -175,8 +175,8 @@ class RowOutputs:
         kind = self.max_min if max_min else self.linear
         if kind is not None:
             C, codes, constant = self.costs(packed)
-            costs = costs_of(kind, self.A, C, codes)
-            return ClosedBlocks(inputs, alpha, V, 0.0 if max_min else constant, costs)
+            constant = 0.0 if max_min else constant
+            return ClosedBlocks(inputs, alpha, V, constant, kind, self.A, C, codes)
         zeros = np.zeros(self.dim)
         loss, ell = (np.zeros((1, 1)), zeros, zeros), None
         if max_min:

@@ -17,7 +17,6 @@ from skstructured._base.validation import (
     check_integer,
     check_real,
     is_precomputed,
-    takes_gaps,
     weighted_mean,
 )
 from skstructured._learners import predictions
@@ -156,12 +155,10 @@ class MarginLearner(BatchPredictor):
         return 1.0 - weighted_mean(self._outputs.loss(predicted, y), weight)
 
     def __sklearn_tags__(self):
-        tags, computed = super().__sklearn_tags__(), is_precomputed(self.kernel)
+        tags = predictions.with_rows(super().__sklearn_tags__(), self)
         takes_rows = not predictions.reader_of(self).has_sequences
         tags.input_tags.two_d_array = tags.input_tags.sparse = takes_rows
-        tags.input_tags.pairwise = computed
-        tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not computed
-        tags.target_tags.required = True
+        tags.input_tags.allow_nan &= not tags.input_tags.pairwise
         space = SPACES_BY_NAME.get(self.space) if isinstance(self.space, str) else self.space
         return predictions.with_task(tags, getattr(space, "task", None))
 
@@ -333,21 +330,20 @@ class DualLearner(MarginLearner):
     def _solve(self, outputs, packed, inputs, initial_means, alpha):
         blocks = outputs.blocks(self, packed, inputs, alpha)
         blocks.begin(initial_means)
-        rule, mirror = StepRule.FIXED, None
+        rule, mover = StepRule.SEARCH if self.line_search else StepRule.FIXED, blocks
         if self.oracle == "mirror_prox":
-            mirror = outputs.mirror_prox(blocks, self.oracle_iter, self.oracle_warm_start)
-        if self.line_search:
-            is_best = self.solver == "auto" and mirror is None
-            rule = StepRule.BEST if is_best else StepRule.SEARCH
+            mover = outputs.mirror_prox(blocks, self.oracle_iter, self.oracle_warm_start)
+        elif self.line_search and self.solver == "auto":
+            rule = StepRule.BEST
         share, reach = inputs.share[blocks.counted], outputs.reach(inputs, blocks.counted)
         self._sizes = len(share), bool(np.ptp(share) <= 1e-12), *reach
         rng = check_random_state(self.random_state)
-        ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
+        ascent = Ascent(blocks, mover, self.average, self.replace)
         args = rule, self.max_iter, self.tol, rng, self.verbose
         self.loss_curve_, self.gap_curve_ = ascent.run(*args)
         self._mu, self.n_iter_ = blocks.means, len(self.gap_curve_)
-        if mirror is not None:
-            self.oracle_gaps_ = np.reshape(mirror.gaps, (self.n_iter_, -1)).mean(axis=1)
+        if self.oracle == "mirror_prox":
+            self.oracle_gaps_ = np.reshape(mover.gaps, (self.n_iter_, -1)).mean(axis=1)
         self.duality_gap_ = float(self.gap_curve_[-1])
         return blocks.dual_fit()
 
