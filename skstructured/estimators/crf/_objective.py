@@ -51,7 +51,7 @@ def block_bounds(offsets, size):
     return bounds
 
 
-def part_of(X, start, stop):
+def rows_between(X, start, stop):
     """Rows from `start` to `stop` as a view."""
     if not sparse.issparse(X):
         return X[start:stop]
@@ -90,7 +90,7 @@ class Objective:
         bounds = block_bounds(offsets, self.block_size)
         self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
         self.rows = [slice(offsets[block.start], offsets[block.stop]) for block in self.blocks]
-        self._parts = [part_of(X, rows.start, rows.stop) for rows in self.rows]
+        self._row_blocks = [rows_between(X, rows.start, rows.stop) for rows in self.rows]
         self._gaps = np.empty((X.shape[0], layout.dim))
         self._by_block = len(self.blocks) * layout.width * layout.dim <= self.most_numbers
         n_threads = min(effective_n_jobs(None), len(self.blocks))
@@ -107,7 +107,7 @@ class Objective:
 
     def scores(self, i, Theta):
         """Scores (rows, dim) of block i, without edges."""
-        theta = self._parts[i] @ Theta[: self.layout.width]
+        theta = self._row_blocks[i] @ Theta[: self.layout.width]
         return theta + Theta[self.layout.width] if self.layout.intercept else theta
 
     def value_and_gradient(self, Theta):
@@ -132,7 +132,7 @@ class Objective:
         """Weighted loss of a block, and its gradient: of features, or None, and of the rest."""
         gaps = self._gaps[self.rows[i]]
         loss, edges = self._losses(i, Theta, gaps)
-        features = self._parts[i].T @ gaps if self._by_block else None
+        features = self._row_blocks[i].T @ gaps if self._by_block else None
         constant = [gaps.sum(axis=0)[None]] if self.layout.intercept else []
         return loss, features, np.concatenate([*constant, edges])
 

@@ -34,9 +34,6 @@ from skstructured.sequences._decoding import fenchel_young_over
 #: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
 ALPHA_STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
-#: All folds of up to 100 rounds are held out, and one of more.
-N_FOLDS = 5
-
 
 def best_alpha(path):
     """The largest α of a path (m, 2) whose loss is within 0.3% of the lowest one."""
@@ -285,12 +282,15 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
             initial_state = best_weights if initial_state is None else initial_state
         self._solve(batch, share, initial_state)
 
-    def _search_alpha(self, batch, share):
-        """Values of α and their held-out losses (m, 2), and weights of the best α."""
+    def _search_alpha(self, batch, share, n_folds=5):
+        """Values of α and their held-out losses (m, 2), and weights of the best α.
+
+        All folds of up to 100 rounds are held out, and one of more.
+        """
         counted = np.flatnonzero(share > 0.0)
         order = copy.deepcopy(self.random_state_).permutation(counted)
-        n_held_out = N_FOLDS if len(counted) <= 100 else 1
-        folds = [np.sort(order[i::N_FOLDS]) for i in range(n_held_out)]
+        n_held_out = n_folds if len(counted) <= 100 else 1
+        folds = [np.sort(order[i::n_folds]) for i in range(n_held_out)]
         train = [np.setdiff1d(counted, fold) for fold in folds]
         fits = [
             self._held_out_losses(batch, share, *split) for split in zip(folds, train, strict=True)

@@ -26,10 +26,12 @@ def refuse_precomputed(learner, anew):
         )
 
 
-@property
-def score_factor(self):
+def _score_factor(self):
     """What scores, and coefficients, are multiplied by; 1 unless `max_iter="auto"` tried others."""
     return float(self._fitted_model("score_factor_ is").factor)
+
+
+score_factor = property(_score_factor)
 
 
 class KernelModel(Model):
