@@ -42,8 +42,8 @@ def check_memory(what, numbers, cache_size=None):
 class BatchPredictor(BaseEstimator):
     """Base of estimators that learn in batch: what `fit` reads, and the scores of new rows.
 
-    Needs `_learn(batch, share, initial_state)`, which learns checked rows without missing values,
-    of shares that sum to 1, and sets the attributes of a fit.
+    Needs the parameter `cost_matrix`, and `_learn(batch, share, initial_state)`, which learns
+    checked rows without missing values, of shares that sum to 1, and sets the attributes of a fit.
     """
 
     #: Attributes that not every fit sets.
@@ -149,6 +149,20 @@ class BatchPredictor(BaseEstimator):
 
     def _fitted_space(self, y):
         return check_dimension(clone(resolve_space(self.space)).fit(y))
+
+    def _check_costs(self, space):
+        """A ValueError for a `cost_matrix` if the space does not have one, or its own."""
+        if self.cost_matrix is None:
+            return
+        if "cost_matrix" not in space.get_params():
+            raise ValueError(
+                "cost_matrix is only supported for classes and label sequences; got the space "
+                f"{type(space).__name__}."
+            )
+        if space.cost_matrix is not None:
+            raise ValueError(
+                f"cost_matrix was given twice: as a parameter, and in space={space!r}."
+            )
 
     def _initial_state(self, space):
         """What a warm start begins with; None without one."""

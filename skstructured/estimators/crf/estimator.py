@@ -17,13 +17,7 @@ from skstructured._chains.batch import marginals, score
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, spread
-from skstructured.estimators.crf._objective import (
-    ChainObjective,
-    Layout,
-    MergedColumns,
-    VectorObjective,
-    minimized,
-)
+from skstructured.estimators.crf import _objective
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
@@ -247,16 +241,8 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
     def _fitted_space(self, y):
         """The fitted space, with the costs, and the loss."""
         space = self._unfitted_space()
+        self._check_costs(space)
         if self.cost_matrix is not None:
-            if "cost_matrix" not in space.get_params():
-                raise ValueError(
-                    'cost_matrix is only supported for "sequence", "simplex" and "ordinal"; got '
-                    f"the space {type(space).__name__}."
-                )
-            if space.cost_matrix is not None:
-                raise ValueError(
-                    f"cost_matrix was given twice: as a parameter, and in space={space!r}."
-                )
             space.set_params(cost_matrix=self.cost_matrix)
         regularizer = resolve_regularizer(None, space.fit(y))
         self.loss_ = fenchel_young_over(space, regularizer, 1.0)
@@ -340,7 +326,7 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
             self._solve_kernels(Z, batch.packed, share)
             return
         is_chain = self.space_.reader.has_sequences
-        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
+        layout = _objective.Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
         first = self._first_weights(initial_state, layout)
         if sparse.issparse(Z):
             Theta = self._minimum_of_columns(Z, weight, batch.packed, share, layout, first)
@@ -353,7 +339,7 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         self._kernel = self._kernel_for(Z, share)
         counted = np.flatnonzero(share > 0.0)
         F, basis = factor_of(self._kernel(Z[counted], Z[counted]))
-        layout = Layout(F.shape[1], self.space_.dim_, False, False)
+        layout = _objective.Layout(F.shape[1], self.space_.dim_, False, False)
         Theta = self._minimum(F, packed[counted], share[counted], layout, np.zeros(layout.shape))
         self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[basis])
         self.dual_coef_[counted[basis]] = solve_triangular(F[basis], Theta, lower=True, trans=1)
@@ -361,10 +347,10 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
 
     def _minimum_of_columns(self, Z, weight, packed, share, layout, first):
         """Weights near the optimum of sparse rows, whose columns are merged."""
-        columns = MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
+        columns = _objective.MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
         other_weights, kind = first[layout.width :], (layout.dim, layout.intercept, layout.chains)
         first = np.concatenate([columns.join(first[: layout.width]), other_weights])
-        layout = Layout(columns.matrix.shape[1], *kind)
+        layout = _objective.Layout(columns.matrix.shape[1], *kind)
         ones = np.ones((len(other_weights), 1))
         strengths = np.concatenate([columns.l2, ones]), np.concatenate([columns.l1, ones])
         Theta = self._minimum(columns.matrix, packed, share, layout, first, *strengths)
@@ -375,10 +361,10 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         l1 = self.alpha_ * self.l1_ratio * l1 if self.l1_ratio > 0.0 else None
         arguments = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
         if layout.chains:
-            objective = ChainObjective(Z, packed, *arguments)
+            objective = _objective.ChainObjective(Z, packed, *arguments)
         else:
-            objective = VectorObjective(Z, self.loss_, packed, *arguments)
-        Theta, curve = minimized(objective, first, self.max_iter, self.tol)
+            objective = _objective.VectorObjective(Z, self.loss_, packed, *arguments)
+        Theta, curve = _objective.minimized(objective, first, self.max_iter, self.tol)
         self._check_weights(curve[-1, 0], Theta)
         self.loss_curve_, self.n_iter_ = curve[:, 0].copy(), len(curve)
         self.duality_gap_ = float(curve[-1, 1])

@@ -21,13 +21,8 @@ import numpy as np
 from skstructured._engine.compiled import FASTMATH, is_kernel, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import State
-from skstructured.estimators.kernel._values import (
-    SUPPORT_BLOCK,
-    ForeignKernel,
-    KernelFunction,
-    KernelKind,
-    summed,
-)
+from skstructured.estimators.kernel import _values
+from skstructured.estimators.kernel._values import SUPPORT_BLOCK, KernelFunction, KernelKind
 
 
 class Support(State):
@@ -145,7 +140,7 @@ class ForeignSupport(Support):
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); not `together`, each row by itself."""
         step = (1 << 22) // max(self.count, 1) + 1 if together else 1
-        return summed(self.kernels, Z, coefs[:, : self.count].T, step)
+        return _values.summed(self.kernels, Z, coefs[:, : self.count].T, step)
 
     def gram(self, Z, together=True):
         """Kernels (n, SUPPORT_BLOCK) of the last rows z with all, which fill at most one block."""
@@ -161,7 +156,7 @@ class ForeignSupport(Support):
 
 def support_for(function, c, width, dtype):
     """Empty `Support` of the kind that a kernel needs."""
-    kind = ForeignSupport if isinstance(function, ForeignKernel) else BlockSupport
+    kind = ForeignSupport if isinstance(function, _values.ForeignKernel) else BlockSupport
     return kind(function, c, width, dtype)
 
 

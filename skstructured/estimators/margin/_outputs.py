@@ -368,15 +368,10 @@ class RankOutputs(RowOutputs):
 
 def outputs_of(space, cost_matrix):
     """The outputs of a fitted space."""
-    if cost_matrix is not None and getattr(space, "cost_matrix", None) is not None:
-        raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
     if space.reader.has_sequences:
         return SequenceOutputs(space, cost_matrix)
     if space.task == "multiclass" and hasattr(space, "cost_matrix"):
         return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
-    if cost_matrix is not None:
-        name = type(space).__name__
-        raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")
     kinds = {spaces.Hypercube: LabelSetOutputs, spaces.Birkhoff: MatchingOutputs}
     kinds[spaces.Permutahedron] = RankOutputs
     return kinds.get(type(space), RowOutputs)(space)

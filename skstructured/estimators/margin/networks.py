@@ -9,16 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base import validation
 from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import (
-    check_bool,
-    check_choice,
-    check_integer,
-    check_real,
-    is_precomputed,
-    weighted_mean,
-)
 from skstructured._learners import predictions
 from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
 from skstructured.estimators.kernel._values import check_positive_definite, check_square
@@ -58,6 +51,7 @@ class MarginLearner(BatchPredictor):
     _rules: tuple[str, ...] = ("path",)
 
     def _learn(self, batch, share, initial_state):
+        self._check_costs(self.space_)
         packed, outputs = batch.packed, outputs_of(self.space_, self.cost_matrix)
         inputs, self._outputs, self.alpha_ = self._prepare(batch, share), outputs, self.alpha
         if self.alpha == "auto":
@@ -99,7 +93,7 @@ class MarginLearner(BatchPredictor):
 
     def _kernels(self, Z, weight):
         """The kernel matrix of all rows; a ValueError if it is invalid or too large."""
-        computed, n = is_precomputed(self.kernel), Z.shape[0]
+        computed, n = validation.is_precomputed(self.kernel), Z.shape[0]
         if computed:
             check_square(Z.shape)
         check_memory(f"matrix of kernels of {n} rows", n * n, self.cache_size)
@@ -122,7 +116,8 @@ class MarginLearner(BatchPredictor):
             intercept = W[p] if len(W) > p else np.zeros(W.shape[1])
             self.coef_, self.intercept_ = self._scaling.fold(W[:p].T, intercept)
         else:
-            self._kept = self.support_ if is_precomputed(self.kernel) else Z[self.support_]
+            is_precomputed = validation.is_precomputed(self.kernel)
+            self._kept = self.support_ if is_precomputed else Z[self.support_]
 
     def decision_function(self, X: Features) -> Any:
         """Scores v = g(x), (n, dim): for classes one each, or for two of them the difference (n,).
@@ -152,7 +147,7 @@ class MarginLearner(BatchPredictor):
         """
         predicted = self.predict(X)
         weight = self.space_.score_weights(predicted, sample_weight)
-        return 1.0 - weighted_mean(self._outputs.loss(predicted, y), weight)
+        return 1.0 - validation.weighted_mean(self._outputs.loss(predicted, y), weight)
 
     def __sklearn_tags__(self):
         tags = predictions.with_rows(super().__sklearn_tags__(), self)
@@ -306,15 +301,15 @@ class DualLearner(MarginLearner):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_choice("solver", self.solver, ("auto", "frank_wolfe"))
-        check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
+        validation.check_choice("solver", self.solver, ("auto", "frank_wolfe"))
+        validation.check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
         self._check_run()
         for name in ("line_search", "oracle_warm_start", "average", "replace"):
-            check_bool(name, getattr(self, name))
+            validation.check_bool(name, getattr(self, name))
         oracles = ("exact", "mirror_prox") if self.is_max_min else ("exact",)
-        check_choice("oracle", self.oracle, oracles)
+        validation.check_choice("oracle", self.oracle, oracles)
         if self.oracle_iter is not None:
-            check_integer("oracle_iter", self.oracle_iter)
+            validation.check_integer("oracle_iter", self.oracle_iter)
 
     def _initial_state(self, space):
         if not self.warm_start or not hasattr(self, "_mu"):
@@ -462,7 +457,8 @@ class MaxMinMarginNetwork(DualLearner):
             if no expected gap is known, with ``measured=False``.
         """
         check_is_fitted(self)
-        spread = -math.log(check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)"))
+        validation.check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
+        spread = -math.log(delta)
         (C, most), (n, even, kappa, L) = self._outputs.comparison(), self._sizes
         if not even:
             raise GuaranteeError(
