@@ -42,8 +42,8 @@ def check_memory(what, numbers, cache_size=None):
 class BatchPredictor(BaseEstimator):
     """Base of estimators that learn in batch: what `fit` reads, and the scores of new rows.
 
-    Needs `_learn(batch, share, initial_state)`, which learns checked rows without missing values,
-    of shares that sum to 1, and sets the attributes of a fit.
+    Needs the parameter `cost_matrix`, and `_learn(batch, share, initial_state)`, which learns
+    checked rows without missing values, of shares that sum to 1, and sets the attributes of a fit.
     """
 
     #: Attributes that not every fit sets.
@@ -54,6 +54,12 @@ class BatchPredictor(BaseEstimator):
 
     #: Names that `alpha` may be.
     _rules: tuple[str, ...] = ()
+
+    #: Parameters of the estimators that have them.
+    degree: float = 3
+    coef0: float = 1.0
+    cache_size: float = DEFAULT_CACHE_SIZE
+    tol: float = np.inf
 
     _missing_choices = ("mean", "error")
     feature_ranges_ = property(ranges_of)
@@ -93,8 +99,8 @@ class BatchPredictor(BaseEstimator):
         validation.check_standardize(self)
         if not (isinstance(self.alpha, str) and self.alpha in self._rules):
             validation.check_size("alpha", self.alpha)
-        _values.check_pairwise_kernel(self.kernel, self.gamma, *self._shape_of_kernel())
-        _values.check_cache_size(getattr(self, "cache_size", DEFAULT_CACHE_SIZE))
+        _values.check_pairwise_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        _values.check_cache_size(self.cache_size)
         validation.check_bool("fit_intercept", self.fit_intercept)
 
     def _check_run(self):
@@ -103,15 +109,24 @@ class BatchPredictor(BaseEstimator):
         validation.check_bool("warm_start", self.warm_start)
         is_verbose(self)
 
-    def _warn_of_gap(self, solver, steps, advice):
-        message = (
-            f"{solver} stopped after {self.n_iter_} {steps} with a duality gap of "
-            f"{self.duality_gap_:.3g}, above tol={self.tol:g}. {advice}"
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+    def _check_weights(self, *weights):
+        """A ValueError unless all weights, or losses, are finite."""
+        if not all(np.isfinite(numbers).all() for numbers in weights):
+            raise ValueError(
+                "The weights or losses are not finite numbers. Set standardize=True or increase "
+                "alpha."
+            )
 
-    def _shape_of_kernel(self):
-        return getattr(self, "degree", 3), getattr(self, "coef0", 1.0)
+    def _warn_of_gap(self):
+        """Warn if the duality gap is above `tol`."""
+        if self.duality_gap_ <= self.tol:
+            return
+        message = (
+            f"{type(self).__name__} stopped at n_iter_={self.n_iter_} with a duality gap of "
+            f"{self.duality_gap_:.3g}, above tol={self.tol:g}. Increase max_iter, alpha or tol, or "
+            "scale the features."
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _fit(self, X, y, sample_weight):
         batch = self._read(X, reset=True)
@@ -130,9 +145,24 @@ class BatchPredictor(BaseEstimator):
         self._means = training_means(batch.rows, spread(share, batch.offsets))
         rows = with_means(batch.rows, self._means)
         self._learn(batch._replace(rows=rows, packed=packed), share, initial_state)
+        self._warn_of_gap()
 
     def _fitted_space(self, y):
         return check_dimension(clone(resolve_space(self.space)).fit(y))
+
+    def _check_costs(self, space):
+        """A ValueError for a `cost_matrix` if the space does not have one, or its own."""
+        if self.cost_matrix is None:
+            return
+        if "cost_matrix" not in space.get_params():
+            raise ValueError(
+                "cost_matrix is only supported for classes and label sequences; got the space "
+                f"{type(space).__name__}."
+            )
+        if space.cost_matrix is not None:
+            raise ValueError(
+                f"cost_matrix was given twice: as a parameter, and in space={space!r}."
+            )
 
     def _initial_state(self, space):
         """What a warm start begins with; None without one."""
@@ -167,7 +197,7 @@ class BatchPredictor(BaseEstimator):
         """The kernel of rows on one scale."""
         is_scale = self.gamma in (None, "scale")
         gamma = _values.inverse_variance(Z, weight) if is_scale else float(self.gamma)
-        settings = gamma, *self._shape_of_kernel(), float(self.fit_intercept)
+        settings = gamma, self.degree, self.coef0, float(self.fit_intercept)
         return _values.PairwiseKernel(self.kernel, *settings)
 
     def _scores(self, X):

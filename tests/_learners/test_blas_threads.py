@@ -8,8 +8,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skstructured import KernelStructuredPredictor, PiSTOLRegressor, StructuredPredictor
 from skstructured._learners.blas import one_blas_thread
+from skstructured.estimators.kernel._expansion import KeptKernels
 from skstructured.estimators.kernel._features import FourierMap
-from skstructured.estimators.kernel._gram import KeptKernels
 from skstructured.estimators.mixture._minimizer import LossMinimizer
 
 

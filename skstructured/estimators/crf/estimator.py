@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Seed, parameters
@@ -16,15 +17,35 @@ from skstructured._chains import marginals, score
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators._batch import BatchPredictor, check_memory, spread
-from skstructured.estimators.crf._columns import MergedColumns
-from skstructured.estimators.crf._fitting import best_alpha, factor_of, minimized, tried_alphas
-from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
+from skstructured.estimators.crf import _objective
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences import _decoding as of_sequences
 from skstructured.sequences._decoding import fenchel_young_over
+
+#: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
+ALPHA_STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+
+def best_alpha(path):
+    """The largest α of a path (m, 2) whose loss is within 0.3% of the lowest one."""
+    alphas, losses = path.T
+    least = losses.min()
+    return float(alphas[losses <= least + 0.003 * abs(least)][0])
+
+
+def factor_of(K, tol=1e-12):
+    """F (n, r) and rows (r,), with ``K = F Fᵀ`` up to rounding and triangular ``F[rows]``.
+
+    Cholesky's factor with pivots; K (n, n) is used up. Rows that the others span are not in `rows`:
+    at most a share `tol` of their squares, in units of the largest, is outside of the span.
+    """
+    L, pivots, rank, _ = dpstrf(K.T, tol=tol * K.diagonal().max(), lower=1, overwrite_a=1)
+    F = np.empty((len(K), rank))
+    F[pivots - 1] = np.tril(L[:, :rank])
+    return F, pivots[:rank] - 1
 
 
 @parameters
@@ -220,27 +241,15 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
     def _fitted_space(self, y):
         """The fitted space, with the costs, and the loss."""
         space = self._unfitted_space()
+        self._check_costs(space)
         if self.cost_matrix is not None:
-            if "cost_matrix" not in space.get_params():
-                raise ValueError(
-                    'cost_matrix is only supported for "sequence", "simplex" and "ordinal"; got '
-                    f"the space {type(space).__name__}."
-                )
-            if space.cost_matrix is not None:
-                raise ValueError(
-                    f"cost_matrix was given twice: as a parameter, and in space={space!r}."
-                )
             space.set_params(cost_matrix=self.cost_matrix)
-        self.loss_ = self._loss_over(space.fit(y))
+        regularizer = resolve_regularizer(None, space.fit(y))
+        self.loss_ = fenchel_young_over(space, regularizer, 1.0)
+        self.loss_.constants_of()  # refuses a pair without an oracle
         self.loss_.rule(self._given_decoder())  # refuses decoders that sequences do not know
         self.random_state_ = check_random_state(self.random_state)
         return space
-
-    def _loss_over(self, space):
-        """The loss of scale 1 over a fitted space."""
-        loss = fenchel_young_over(space, resolve_regularizer(None, space), 1.0)
-        loss.constants_of()  # refuses a pair without an oracle
-        return loss
 
     def _learn(self, batch, share, initial_state):
         if not self._is_linear():
@@ -248,18 +257,39 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
             self.space_.reader.require_rows(message)
             n = len(share)
             check_memory(f"matrix of kernels of {n} rows", n * n)
-        if isinstance(self.alpha, str):
-            path, start = tried_alphas(self._held_out_losses, batch, share, self.random_state_)
-            initial_state = start if initial_state is None else initial_state
-            self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else best_alpha(path)
-            if path is not None:
-                self.alpha_path_ = path
-        else:
+        n_counted = np.count_nonzero(share)
+        if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
+        elif n_counted < 10:
+            self.alpha_ = 1.0 / n_counted
+        else:
+            self.alpha_path_, best_weights = self._search_alpha(batch, share)
+            self.alpha_ = best_alpha(self.alpha_path_)
+            initial_state = best_weights if initial_state is None else initial_state
         self._solve(batch, share, initial_state)
-        if not self.duality_gap_ <= self.tol:
-            advice = "Increase max_iter, alpha or tol, or scale the features."
-            self._warn_of_gap("L-BFGS", "iterations", advice)
+
+    def _search_alpha(self, batch, share, n_folds=5):
+        """Values of α and their held-out losses (m, 2), and weights of the best α.
+
+        All folds of up to 100 rounds are held out, and one of more.
+        """
+        counted = np.flatnonzero(share > 0.0)
+        order = copy.deepcopy(self.random_state_).permutation(counted)
+        n_held_out = n_folds if len(counted) <= 100 else 1
+        folds = [np.sort(order[i::n_folds]) for i in range(n_held_out)]
+        train = [np.setdiff1d(counted, fold) for fold in folds]
+        fits = [
+            self._held_out_losses(batch, share, *split) for split in zip(folds, train, strict=True)
+        ]
+        weight, path, starts = share[np.concatenate(folds)], [], {}
+        for alpha in np.array(ALPHA_STRENGTHS) / len(counted):
+            losses, weights = zip(*(losses_at(alpha) for losses_at in fits), strict=True)
+            path.append((alpha, np.average(np.concatenate(losses), weights=weight)))
+            starts[alpha] = weights[0]
+            if len(path) > 1 + int(np.argmin(path, axis=0)[1]):
+                break
+        path = np.array(path)
+        return path, starts[best_alpha(path)]
 
     def _held_out_losses(self, batch, share, held_out, learned):
         """The losses of held-out rounds, and the weights, as a function of α.
@@ -296,7 +326,7 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
             self._solve_kernels(Z, batch.packed, share)
             return
         is_chain = self.space_.reader.has_sequences
-        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
+        layout = _objective.Layout(X.shape[1], self.space_.dim_, self.fit_intercept, is_chain)
         first = self._first_weights(initial_state, layout)
         if sparse.issparse(Z):
             Theta = self._minimum_of_columns(Z, weight, batch.packed, share, layout, first)
@@ -309,7 +339,7 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         self._kernel = self._kernel_for(Z, share)
         counted = np.flatnonzero(share > 0.0)
         F, basis = factor_of(self._kernel(Z[counted], Z[counted]))
-        layout = Layout(F.shape[1], self.space_.dim_, False, False)
+        layout = _objective.Layout(F.shape[1], self.space_.dim_, False, False)
         Theta = self._minimum(F, packed[counted], share[counted], layout, np.zeros(layout.shape))
         self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[basis])
         self.dual_coef_[counted[basis]] = solve_triangular(F[basis], Theta, lower=True, trans=1)
@@ -317,10 +347,10 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
 
     def _minimum_of_columns(self, Z, weight, packed, share, layout, first):
         """Weights near the optimum of sparse rows, whose columns are merged."""
-        columns = MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
+        columns = _objective.MergedColumns(Z, weight, self.alpha_ * (1.0 - self.l1_ratio))
         other_weights, kind = first[layout.width :], (layout.dim, layout.intercept, layout.chains)
         first = np.concatenate([columns.join(first[: layout.width]), other_weights])
-        layout = Layout(columns.matrix.shape[1], *kind)
+        layout = _objective.Layout(columns.matrix.shape[1], *kind)
         ones = np.ones((len(other_weights), 1))
         strengths = np.concatenate([columns.l2, ones]), np.concatenate([columns.l1, ones])
         Theta = self._minimum(columns.matrix, packed, share, layout, first, *strengths)
@@ -331,15 +361,11 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         l1 = self.alpha_ * self.l1_ratio * l1 if self.l1_ratio > 0.0 else None
         arguments = share, self.alpha_ * (1.0 - self.l1_ratio) * l2, layout, l1
         if layout.chains:
-            objective = ChainObjective(Z, packed, *arguments)
+            objective = _objective.ChainObjective(Z, packed, *arguments)
         else:
-            objective = VectorObjective(Z, self.loss_, packed, *arguments)
-        Theta, curve = minimized(objective, first, self.max_iter, self.tol)
-        if not np.isfinite(curve[-1, 0]) or not np.isfinite(Theta).all():
-            raise ValueError(
-                "L-BFGS diverged: weights are not finite numbers. Set standardize=True or increase "
-                "alpha."
-            )
+            objective = _objective.VectorObjective(Z, self.loss_, packed, *arguments)
+        Theta, curve = _objective.minimized(objective, first, self.max_iter, self.tol)
+        self._check_weights(curve[-1, 0], Theta)
         self.loss_curve_, self.n_iter_ = curve[:, 0].copy(), len(curve)
         self.duality_gap_ = float(curve[-1, 1])
         return Theta

@@ -84,11 +84,11 @@ class MappedScale(State):
     """What a `RunningScale` is to a model, for rows [z, φ(z)], z as such a scale makes them.
 
     Nothing of φ is stored: it is computed for each block of rows, which are dense. The `inner` one
-    makes z, and the indicators of missing values between z and φ(z).
+    makes z, and the indicators of missing values between z and φ(z); it has not seen rows yet.
     """
 
     def __init__(self, inner, features):
-        self.inner, self.features = inner, features
+        self.inner, self.features, inner.kind = inner, features, "dense"
         self.mapped = inner.statistics.shape[1]
         self.used, self.indicators = inner.used, inner.indicators
 
@@ -141,17 +141,11 @@ class MappedScale(State):
 
     def reset_copy(self):
         """A new scale with the same features, which has seen no rows."""
-        return MappedScale(convert_to_dense(self.inner.reset_copy()), self.features)
+        return MappedScale(self.inner.reset_copy(), self.features)
 
     def _mapped(self, Z):
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
         return Rows.from_array(self.features.behind(Z, self.mapped))
-
-
-def convert_to_dense(scale):
-    """A new `RunningScale` for dense rows: CSR ones are converted."""
-    scale.makes_sparse(Rows.from_array(np.empty((0, 1))))
-    return scale
 
 
 class FeatureModel(LinearModel):
@@ -212,7 +206,7 @@ class FeatureModel(LinearModel):
         rng = np.random.RandomState(draw_seeds(learner.random_state_))
         features = FourierMap(p, count, multiscale, rng)
         features.set_width(width)
-        return MappedScale(convert_to_dense(scale_of(learner, p, True)), features)
+        return MappedScale(scale_of(learner, p, True), features)
 
     def check(self, learner, batch, stream):
         """A ValueError for wide CSR rows, and values that the map makes finite."""

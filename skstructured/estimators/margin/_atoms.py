@@ -254,7 +254,7 @@ def bend(k, q, K, d, out):
 
 
 @kernel
-def rest_of(columns, weights, count, mu):
+def remainder_of(columns, weights, count, mu):
     """The part of μ outside its atoms into column 0, of mass 1; its mass, 0 if it is light."""
     weights[0] = 0.0
     mix_vertices(columns, count, weights, columns[0])
@@ -370,7 +370,7 @@ def begin(game, v, mu, columns, rows, is_game):
     """
     n_atoms = MOST_ATOMS - 26
     k, (columns, p, count) = game[0], with_room(*columns, 1, n_atoms - 1)
-    rest_mass = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
+    rest_mass = remainder_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
     first, p[0] = 0 if rest_mass > 0.0 else 1, rest_mass
     columns, p, count = columns[first:], p[first:], count - first
     rows, x, n_rows = with_room(*rows, 0, n_atoms)

@@ -141,11 +141,14 @@ class Blocks:
 
 
 class ClosedBlocks(Blocks):
-    """Rows whose oracles, and mostly blocks too, have a closed form; costs are by `costs_of`."""
+    """Rows whose oracles, and mostly blocks too, have a closed form, by the `BlockKind`.
 
-    def __init__(self, inputs, alpha, truth, constant, costs):
+    Costs are A and c(y), with the place among these of the one of each row.
+    """
+
+    def __init__(self, inputs, alpha, truth, constant, kind, *costs):
         super().__init__(inputs, alpha, truth, constant)
-        self._solver, self._costs = costs
+        self._solver, self._costs = _closed_forms.BLOCK_SOLVERS[kind], (int(kind), *costs)
 
     def move(self, order, fixed, rule):
         """Visits in a compiled loop."""

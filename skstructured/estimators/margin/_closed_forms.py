@@ -39,17 +39,7 @@ BLOCK_SIGNATURE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, float64, VE
 as_block = function_at(BLOCK_SIGNATURE)
 
 
-def _excess_level_of_list(z, total):
-    above, level, entries = 0.0, 0.0, z.tolist()
-    for s, entry in enumerate(entries):
-        above += entry
-        level = (above - total) / (s + 1)
-        if s + 1 == len(entries) or entries[s + 1] <= level:
-            break
-    return level
-
-
-@kernel(python=_excess_level_of_list)
+@kernel
 def excess_level(z, total):
     """τ with ``Σ (z_k − τ)_+ = total`` > 0, of sorted z, the largest first."""
     k = z.shape[0]
@@ -269,11 +259,6 @@ BLOCK_SOLVERS = (
 )  # fmt: skip
 
 
-def costs_of(kind, A, C, codes):
-    """The solver of a kind of block, and its costs: A and c(y), and which of c(y) a row has."""
-    return BLOCK_SOLVERS[kind], (int(kind), np.array(A, dtype=np.float64, order="C"), C, codes)
-
-
 @kernel
 def h_plus(kind, A, v, mu, ell):
     """H(μ) = h(μ) + <v, μ>, with A as blocks have it."""
@@ -389,13 +374,7 @@ def chord_step(gain, bend):
     return 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
 
 
-def _shrink_array(gamma, d):
-    d *= gamma
-    d[np.abs(d) <= 1e-15] = 0.0
-    return bool(d.any())
-
-
-@kernel(python=_shrink_array)
+@kernel
 def shrink(gamma, d):
     """d ← γd, less rounding errors; whether anything is left."""
     moved = False

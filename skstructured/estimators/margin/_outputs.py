@@ -12,7 +12,7 @@ from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
-from skstructured.estimators.margin._closed_forms import BlockKind, best_matching, costs_of
+from skstructured.estimators.margin._closed_forms import BlockKind, best_matching
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.spaces._labels import check_costs
@@ -175,8 +175,8 @@ class RowOutputs:
         kind = self.max_min if max_min else self.linear
         if kind is not None:
             C, codes, constant = self.costs(packed)
-            costs = costs_of(kind, self.A, C, codes)
-            return ClosedBlocks(inputs, alpha, V, 0.0 if max_min else constant, costs)
+            constant = 0.0 if max_min else constant
+            return ClosedBlocks(inputs, alpha, V, constant, kind, self.A, C, codes)
         zeros = np.zeros(self.dim)
         loss, ell = (np.zeros((1, 1)), zeros, zeros), None
         if max_min:
@@ -368,15 +368,10 @@ class RankOutputs(RowOutputs):
 
 def outputs_of(space, cost_matrix):
     """The outputs of a fitted space."""
-    if cost_matrix is not None and getattr(space, "cost_matrix", None) is not None:
-        raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
     if space.reader.has_sequences:
         return SequenceOutputs(space, cost_matrix)
     if space.task == "multiclass" and hasattr(space, "cost_matrix"):
         return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
-    if cost_matrix is not None:
-        name = type(space).__name__
-        raise ValueError(f"cost_matrix is only supported for classes; got the space {name}.")
     kinds = {spaces.Hypercube: LabelSetOutputs, spaces.Birkhoff: MatchingOutputs}
     kinds[spaces.Permutahedron] = RankOutputs
     return kinds.get(type(space), RowOutputs)(space)

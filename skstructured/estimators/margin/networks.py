@@ -1,23 +1,30 @@
-"""Max-min margin networks and structural SVMs."""
+"""Max-min margin networks, structural SVMs, and what all batch learners of margins share."""
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base import validation
 from skstructured._base.component import Seed, inherit_parameters, parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
-from skstructured.estimators.margin._base import MarginLearner
+from skstructured._learners import predictions
+from skstructured.estimators._batch import BatchPredictor, Inputs, check_memory, spread
+from skstructured.estimators.kernel._values import check_positive_definite, check_square
 from skstructured.estimators.margin._blocks import Ascent
 from skstructured.estimators.margin._closed_forms import StepRule
-from skstructured.estimators.margin._outputs import RowOutputs
+from skstructured.estimators.margin._outputs import RowOutputs, outputs_of
+from skstructured.extend._types import Features, Given, Outputs
 from skstructured.extend.output_space import OutputSpace
 from skstructured.guarantees.certificates import Certificate
+from skstructured.spaces import SPACES_BY_NAME
+
+#: Values of α that are tried, the largest first: the ten of the paper, and smaller ones.
+ALPHA_PATH = tuple(2.0**-j for j in range(1, 21))
 
 
 @parameters
@@ -32,6 +39,123 @@ class MarginParameters:
     alpha: float | Literal["auto", "path"] = "auto"
     cost_matrix: ArrayLike | None = None
     standardize: bool | Literal["auto", "moments"] = True
+
+
+class MarginLearner(BatchPredictor):
+    """Base of batch learners with kernels.
+
+    Needs ``_solve(outputs, packed, inputs, initial_means, alpha)``, which returns the `DualFit` of
+    `Inputs`, and sets `duality_gap_` and `n_iter_`.
+    """
+
+    _rules: tuple[str, ...] = ("path",)
+
+    def _learn(self, batch, share, initial_state):
+        self._check_costs(self.space_)
+        packed, outputs = batch.packed, outputs_of(self.space_, self.cost_matrix)
+        inputs, self._outputs, self.alpha_ = self._prepare(batch, share), outputs, self.alpha
+        if self.alpha == "auto":
+            self.alpha_ = 5e-4 / outputs.unit(packed, share)
+        elif self.alpha == "path":
+            if np.count_nonzero(share) < 2:
+                raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
+            self.alpha_losses_ = self._path(outputs, packed, inputs)
+            self.alpha_ = ALPHA_PATH[int(np.argmin(self.alpha_losses_))]
+        self.alpha_ = float(self.alpha_)
+        dual_fit = self._solve(outputs, packed, inputs, initial_state, self.alpha_)
+        self._check_weights(dual_fit.dual, self.loss_curve_)
+        self._keep(dual_fit, inputs.Z)
+
+    def _path(self, outputs, packed, inputs):
+        """Target losses on a fifth of the rows, of ten α and more until three are not better."""
+        rng = check_random_state(self.random_state)
+        order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
+        cut = max(int(0.8 * len(order)), 1)
+        train, valid = np.sort(order[:cut]), np.sort(order[cut:])
+        truth, share = outputs.labels(packed[valid]), inputs.share[valid]
+        inner, losses, old_means = inputs.subset(train), [], None
+        for alpha in ALPHA_PATH:
+            dual_fit = self._solve(outputs, packed[train], inner, old_means, alpha)
+            old_means = self._mu
+            scores = inputs.scores(dual_fit, train, valid)
+            losses.append(np.average(outputs.loss(outputs.decode(scores), truth), weights=share))
+            if len(losses) >= max(10, int(np.argmin(losses)) + 4):
+                break
+        return np.array(losses)
+
+    def _prepare(self, batch, share):
+        """`Inputs`: rows on one scale, and the matrix of kernels unless the kernel is linear."""
+        X, weight = batch.rows.matrix, spread(share, batch.offsets)
+        self._scaling = self._scale_for(X, weight, self.fit_intercept or not self._is_linear())
+        Z = self._scaling.transform(X)
+        K = None if self._is_linear() else self._kernels(Z, weight)
+        return Inputs(Z, K, batch.offsets, share, bool(self.fit_intercept))
+
+    def _kernels(self, Z, weight):
+        """The kernel matrix of all rows; a ValueError if it is invalid or too large."""
+        computed, n = validation.is_precomputed(self.kernel), Z.shape[0]
+        if computed:
+            check_square(Z.shape)
+        check_memory(f"matrix of kernels of {n} rows", n * n, self.cache_size)
+        self._kernel = self._kernel_for(Z, weight)
+        K = self._kernel(Z, np.arange(n) if computed else Z)
+        negative = np.flatnonzero(np.diag(K) < 0.0)
+        if len(negative):
+            i = negative[0]
+            check_positive_definite(K[i, i] - self._kernel.constant, self.kernel, i)
+        return K
+
+    def _keep(self, dual_fit, Z):
+        """Set the attributes of a fit."""
+        self.dual_coef_ = dual_fit.dual
+        self.support_ = np.flatnonzero(np.abs(dual_fit.dual).sum(axis=1))
+        if dual_fit.edges is not None:
+            (self.start_, self.end_), self.transitions_ = dual_fit.edges
+        if dual_fit.W is not None:
+            W, p = dual_fit.W, Z.shape[1]
+            intercept = W[p] if len(W) > p else np.zeros(W.shape[1])
+            self.coef_, self.intercept_ = self._scaling.fold(W[:p].T, intercept)
+        else:
+            is_precomputed = validation.is_precomputed(self.kernel)
+            self._kept = self.support_ if is_precomputed else Z[self.support_]
+
+    def decision_function(self, X: Features) -> Any:
+        """Scores v = g(x), (n, dim): for classes one each, or for two of them the difference (n,).
+
+        "ordinal" has a score for each class too. Of sequences a list of (length, k) arrays, with
+        the scores of starts and ends; `transitions_` come on top.
+        """
+        theta = self._scores(X)
+        if self.space_.reader.has_sequences:
+            return theta.unstack()
+        if self.space_.task == "multiclass" and theta.shape[1] == 2:
+            return theta[:, 1] - theta[:, 0]
+        return theta
+
+    def predict(self, X: Features) -> Any:
+        """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
+        if predictions.has_empty_sequence(self, X):
+            return predictions.answer_empty(self, X, self.predict)
+        theta = self._scores(X)
+        return self._outputs.decode(theta)
+
+    def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
+        """1 − mean target loss of `predict`; costs count as shares of the largest one.
+
+        Labels that `fit` has not seen count as wrong, with the largest cost.
+        Of sequences it is that of all their positions, of which those of weight w count w times.
+        """
+        predicted = self.predict(X)
+        weight = self.space_.score_weights(predicted, sample_weight)
+        return 1.0 - validation.weighted_mean(self._outputs.loss(predicted, y), weight)
+
+    def __sklearn_tags__(self):
+        tags = predictions.with_rows(super().__sklearn_tags__(), self)
+        takes_rows = not predictions.reader_of(self).has_sequences
+        tags.input_tags.two_d_array = tags.input_tags.sparse = takes_rows
+        tags.input_tags.allow_nan &= not tags.input_tags.pairwise
+        space = SPACES_BY_NAME.get(self.space) if isinstance(self.space, str) else self.space
+        return predictions.with_task(tags, getattr(space, "task", None))
 
 
 @parameters_with(MarginParameters)
@@ -177,15 +301,15 @@ class DualLearner(MarginLearner):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_choice("solver", self.solver, ("auto", "frank_wolfe"))
-        check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
+        validation.check_choice("solver", self.solver, ("auto", "frank_wolfe"))
+        validation.check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
         self._check_run()
         for name in ("line_search", "oracle_warm_start", "average", "replace"):
-            check_bool(name, getattr(self, name))
+            validation.check_bool(name, getattr(self, name))
         oracles = ("exact", "mirror_prox") if self.is_max_min else ("exact",)
-        check_choice("oracle", self.oracle, oracles)
+        validation.check_choice("oracle", self.oracle, oracles)
         if self.oracle_iter is not None:
-            check_integer("oracle_iter", self.oracle_iter)
+            validation.check_integer("oracle_iter", self.oracle_iter)
 
     def _initial_state(self, space):
         if not self.warm_start or not hasattr(self, "_mu"):
@@ -201,21 +325,20 @@ class DualLearner(MarginLearner):
     def _solve(self, outputs, packed, inputs, initial_means, alpha):
         blocks = outputs.blocks(self, packed, inputs, alpha)
         blocks.begin(initial_means)
-        rule, mirror = StepRule.FIXED, None
+        rule, mover = StepRule.SEARCH if self.line_search else StepRule.FIXED, blocks
         if self.oracle == "mirror_prox":
-            mirror = outputs.mirror_prox(blocks, self.oracle_iter, self.oracle_warm_start)
-        if self.line_search:
-            is_best = self.solver == "auto" and mirror is None
-            rule = StepRule.BEST if is_best else StepRule.SEARCH
+            mover = outputs.mirror_prox(blocks, self.oracle_iter, self.oracle_warm_start)
+        elif self.line_search and self.solver == "auto":
+            rule = StepRule.BEST
         share, reach = inputs.share[blocks.counted], outputs.reach(inputs, blocks.counted)
         self._sizes = len(share), bool(np.ptp(share) <= 1e-12), *reach
         rng = check_random_state(self.random_state)
-        ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
+        ascent = Ascent(blocks, mover, self.average, self.replace)
         args = rule, self.max_iter, self.tol, rng, self.verbose
         self.loss_curve_, self.gap_curve_ = ascent.run(*args)
         self._mu, self.n_iter_ = blocks.means, len(self.gap_curve_)
-        if mirror is not None:
-            self.oracle_gaps_ = np.reshape(mirror.gaps, (self.n_iter_, -1)).mean(axis=1)
+        if self.oracle == "mirror_prox":
+            self.oracle_gaps_ = np.reshape(mover.gaps, (self.n_iter_, -1)).mean(axis=1)
         self.duality_gap_ = float(self.gap_curve_[-1])
         return blocks.dual_fit()
 
@@ -334,7 +457,8 @@ class MaxMinMarginNetwork(DualLearner):
             if no expected gap is known, with ``measured=False``.
         """
         check_is_fitted(self)
-        spread = -math.log(check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)"))
+        validation.check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
+        spread = -math.log(delta)
         (C, most), (n, even, kappa, L) = self._outputs.comparison(), self._sizes
         if not even:
             raise GuaranteeError(

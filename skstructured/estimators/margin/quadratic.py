@@ -9,8 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured.estimators._batch import DualFit, check_memory, spread
-from skstructured.estimators.margin._base import ALPHA_PATH, MarginLearner
-from skstructured.estimators.margin.networks import DualLearner, MarginParameters
+from skstructured.estimators.margin import networks
 from skstructured.spaces.sequence import Chains
 
 
@@ -86,7 +85,7 @@ def left_out(C, inputs, cache_size):
     root = np.sqrt(share)[:, None]
     U, values = _spectrum(inputs, share, root, cache_size)
     T = -root * C
-    for alpha in ALPHA_PATH:
+    for alpha in networks.ALPHA_PATH:
         ridge = 0.5 * alpha
         damped = values / (values + ridge)
         E = (T - U @ (damped[:, None] * (U.T @ T))) / ridge
@@ -120,9 +119,9 @@ def _without(U, damped, E, offsets, ridge):
     return residuals
 
 
-@inherit_parameters(DualLearner)
-@parameters_with(MarginParameters)
-class QuadraticSurrogate(MarginLearner):
+@inherit_parameters(networks.DualLearner)
+@parameters_with(networks.MarginParameters)
+class QuadraticSurrogate(networks.MarginLearner):
     r"""Predict classes, multilabel outputs or label rankings by least squares on costs.
 
     It minimizes ``(1/n) Σ ‖g(x_i) + c(y_i)‖² + (α/2)‖w‖²`` [1]_, with ``c(y)`` the costs in

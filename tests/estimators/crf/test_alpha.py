@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._fitting import ALPHA_STRENGTHS, best_alpha
+from skstructured.estimators.crf.estimator import ALPHA_STRENGTHS, best_alpha
 
 
 def rows(n, seed=0, K=3):

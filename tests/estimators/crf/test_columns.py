@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._columns import MergedColumns
+from skstructured.estimators.crf._objective import MergedColumns
 
 
 def repeated(rng, n=40, copies=(0, 1, 1, 2, 0, 3, 3, 3)):

@@ -103,8 +103,7 @@ class TestObjective:
         self._compare(objective, literal, rng.randn(*layout.shape), 1e-9)
 
     def _compare(self, objective, literal, Theta, tolerance):
-        with objective:
-            value, gradient = objective.value_and_gradient(Theta)
+        value, gradient = objective.value_and_gradient(Theta)
         assert value == pytest.approx(literal(Theta), rel=tolerance)
         slopes = approx_fprime(Theta.ravel(), lambda flat: literal(flat.reshape(Theta.shape)), 1e-6)
         atol = 1e-5 * max(1.0, np.abs(Theta).max() / 3.0)

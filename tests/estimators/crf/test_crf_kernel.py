@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._fitting import factor_of
+from skstructured.estimators.crf.estimator import factor_of
 
 EXACT = {"tol": 1e-9, "max_iter": 5000, "alpha": 0.05}
 

@@ -7,8 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skstructured import Kernel, KernelStructuredPredictor
-from skstructured.estimators.kernel._expansion import support_for
-from skstructured.estimators.kernel._gram import KeptKernels
+from skstructured.estimators.kernel._expansion import KeptKernels, support_for
 from skstructured.estimators.kernel._values import SUPPORT_BLOCK, KernelFunction, KernelKind
 
 NAMES = ("rbf", "multiscale", "linear", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")

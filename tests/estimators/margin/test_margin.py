@@ -40,11 +40,12 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
-    given = _closed_forms.costs_of(outputs.max_min, outputs.A, ell, zeros)
-    _closed_forms.upper_bounds(*given, scores, mu, bounds, reached)
+    solve = _closed_forms.BLOCK_SOLVERS[outputs.max_min]
+    costs = int(outputs.max_min), outputs.A, ell, zeros
+    _closed_forms.upper_bounds(solve, costs, scores, mu, bounds, reached)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i])
-        out, solve = np.empty(dim), _closed_forms.BLOCK_SOLVERS[outputs.max_min]
+        out = np.empty(dim)
         upper = solve(outputs.A, scores[i], ell[0], 0.0, mu[i], out)
         attained = _closed_forms.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))

@@ -165,17 +165,17 @@ def test_a_path_of_alpha_with_weights_equals_single_fits(kind, kernel):
 
 
 @pytest.mark.interpreted
-def test_the_rest_of_a_mean_is_divided_by_its_mass():
+def test_the_remainder_of_a_mean_is_divided_by_its_mass():
     rng = np.random.RandomState(0)
     V, weights = rng.rand(4, 5), np.array([0.0, 0.25, 0.15, 0.0])
     rest = rng.rand(5)
     mu = 0.25 * V[1] + 0.15 * V[2] + 0.6 * rest
     columns = V.copy()
-    assert _atoms.rest_of(columns, weights, 3, mu) == pytest.approx(0.6)
+    assert _atoms.remainder_of(columns, weights, 3, mu) == pytest.approx(0.6)
     np.testing.assert_allclose(columns[0], rest, atol=1e-14)
     np.testing.assert_array_equal(columns[1:], V[1:])
     weights[2] = 0.75
-    assert _atoms.rest_of(columns, weights, 3, 0.25 * V[1] + 0.75 * V[2]) == 0.0
+    assert _atoms.remainder_of(columns, weights, 3, 0.25 * V[1] + 0.75 * V[2]) == 0.0
 
 
 @pytest.mark.interpreted
