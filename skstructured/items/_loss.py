@@ -9,7 +9,7 @@ from skstructured._base.ragged import Ragged, by_length
 from skstructured.extend._types import Floats, Ints, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.losses.fenchel_young import FenchelYoung
-from skstructured.losses.oracles import find_oracle
+from skstructured.regularizers import find_oracle
 from skstructured.sequences._ragged import RoundLoss
 
 

@@ -8,8 +8,7 @@ from skstructured._chains import batch
 from skstructured.decoders import DECODERS
 from skstructured.extend.decoder import Decoder
 from skstructured.losses import FenchelYoung
-from skstructured.losses.oracles import KAPPA_0
-from skstructured.regularizers import Shannon, SquaredNorm
+from skstructured.regularizers import KAPPA_0, Shannon, SquaredNorm
 from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import Chains, indicators
 

@@ -9,8 +9,7 @@ from plain import predictor
 
 from benchmarks.adversaries import LabelNoise, play
 from skstructured import OnlineStructuredPredictor, RiskMonitor
-from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.display import RegretDisplay
+from skstructured.evaluation import RegretDisplay, progressive_validate
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
