@@ -12,7 +12,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import OutputSpace
-from skstructured.spaces._labels import LabelSpace
+from skstructured.spaces.simplex import LabelSpace
 
 
 @kernel

@@ -11,8 +11,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.extend._types import Floats, Given, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry
-from skstructured.spaces._labels import LabelSpace, declared_order
-from skstructured.spaces.simplex import Simplex, log_softmax
+from skstructured.spaces.simplex import LabelSpace, Simplex, declared_order, log_softmax
 
 
 @kernel
