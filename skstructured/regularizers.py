@@ -11,24 +11,14 @@ import numpy as np
 from scipy.special import log_expit, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from skstructured import spaces
 from skstructured._base.component import resolve
 from skstructured._base.validation import check_real
 from skstructured.extend._by_vertices import projection_scratch
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import ORACLES, Oracle, Regularizer
-from skstructured.spaces import (
-    Birkhoff,
-    Hypercube,
-    OrdinalChain,
-    Permutahedron,
-    Simplex,
-    hypercube,
-    ordinal,
-    permutahedron,
-    simplex,
-)
-from skstructured.spaces import _matching as matching
+from skstructured.spaces import _matching, hypercube, ordinal, permutahedron, simplex
 
 __all__ = ["Shannon", "SquaredNorm", "Tsallis"]
 
@@ -150,11 +140,11 @@ def _log_odds(mu, regularizer):
 
 
 def _staircase_entropy(mu, regularizer):
-    return _entropy(np.maximum(OrdinalChain().vertex_proba(mu), 0.0), regularizer)
+    return _entropy(np.maximum(spaces.OrdinalChain().vertex_proba(mu), 0.0), regularizer)
 
 
 def _staircase_link(mu, regularizer):
-    return np.diff(np.log(OrdinalChain().vertex_proba(mu)), axis=1)
+    return np.diff(np.log(spaces.OrdinalChain().vertex_proba(mu)), axis=1)
 
 
 def _tsallis(mu, regularizer):
@@ -176,7 +166,7 @@ def _variance_of_differences(mu):  # scores of classes move against each other
 
 
 ORACLES |= {
-    (Simplex, Shannon): Oracle(
+    (spaces.Simplex, Shannon): Oracle(
         simplex.softmax,
         _entropy,
         "l1",
@@ -186,9 +176,9 @@ ORACLES |= {
         batch=simplex.softmax_rows,
         curvature=_variance_of_differences,
     ),
-    (Simplex, SquaredNorm): Oracle(simplex.sparsemax),
-    (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, link=_tsallis_link),
-    (Hypercube, Shannon): Oracle(
+    (spaces.Simplex, SquaredNorm): Oracle(simplex.sparsemax),
+    (spaces.Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, link=_tsallis_link),
+    (spaces.Hypercube, Shannon): Oracle(
         hypercube.sigmoid,
         _binary_entropies,
         convexity=lambda dim: 4.0,
@@ -198,8 +188,8 @@ ORACLES |= {
         batch=hypercube.sigmoid_rows,
         curvature=_variance,
     ),
-    (Hypercube, SquaredNorm): Oracle(hypercube.clip),
-    (OrdinalChain, Shannon): Oracle(
+    (spaces.Hypercube, SquaredNorm): Oracle(hypercube.clip),
+    (spaces.OrdinalChain, Shannon): Oracle(
         ordinal.staircase_marginals,
         _staircase_entropy,
         "l1",
@@ -210,21 +200,23 @@ ORACLES |= {
         batch=ordinal.staircase_rows,
         curvature=_variance,
     ),
-    (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection),
-    (Permutahedron, SquaredNorm): Oracle(permutahedron.rank_projection, work=lambda dim: 6 * dim),
-    (Birkhoff, Shannon): Oracle(
-        matching.entropic_matching,
+    (spaces.OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection),
+    (spaces.Permutahedron, SquaredNorm): Oracle(
+        permutahedron.rank_projection, work=lambda dim: 6 * dim
+    ),
+    (spaces.Birkhoff, Shannon): Oracle(
+        _matching.entropic_matching,
         _entropy,
         "l1",
         lambda dim: 1.0 / math.isqrt(dim),
         lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
-        matching.matching_work,
+        _matching.matching_work,
         iterative=True,
         link=_logarithms,
         curvature=_variance,
     ),
-    (Birkhoff, SquaredNorm): Oracle(
-        matching.matching_projection, work=matching.matching_work, iterative=True
+    (spaces.Birkhoff, SquaredNorm): Oracle(
+        _matching.matching_projection, work=_matching.matching_work, iterative=True
     ),
     (OutputSpace, SquaredNorm): Oracle(None, work=projection_scratch, iterative=True),
 }

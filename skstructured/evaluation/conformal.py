@@ -189,14 +189,6 @@ def check_groups(groups: Any, n: int) -> Array:
     return column_or_1d(groups)
 
 
-def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """X and y in a form whose rows can be selected; a ValueError if they do not fit."""
-    if y is None:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    return indexable(X, y)
-
-
 def estimator_has(name: str) -> Any:
     """Whether the estimator, fitted or not, has a method."""
     return lambda self: getattr(getattr(self, "estimator_", self.estimator), name)
@@ -371,8 +363,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If a parameter or `groups` are wrong, if there are fewer than two rows, or if the
             estimator raises one; the fitted state is then unchanged.
         """
-        self._check()
-        X, y = indexed(self, X, y)
+        self._check(y)
+        X, y = indexable(X, y)
         weight = check_weights(sample_weight, X, _num_samples(X))
         counted = np.flatnonzero(weight > 0.0)
         if groups is not None:
@@ -414,11 +406,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If a parameter is wrong, or if the estimator raises one; the fitted state is then
             unchanged.
         """
-        self._check()
+        self._check(y)
         if self.by_class or np.ndim(getattr(self, "threshold_", 0.0)) > 0:
             reason = "partial_fit has one level"
             raise ValueError(f"by_class=True and groups are only supported for fit: {reason}.")
-        X, y = indexed(self, X, y)
+        X, y = indexable(X, y)
         with self.turn:
             first = not hasattr(self, "estimator_")
             estimator = clone(self.estimator) if first else self.estimator_
@@ -538,14 +530,17 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         held_out = min(max(round(self.calibration_size * n), 1), n - 1)
         return train_test_split(rows, test_size=held_out, random_state=self.random_state)
 
-    def _check(self) -> None:
-        """A ValueError for a parameter that is out of its range."""
+    def _check(self, y: Outputs) -> None:
+        """A ValueError for a parameter that is out of its range, or without outputs."""
         if not hasattr(self.estimator, "get_params"):
             raise ValueError(f"estimator must be an estimator, got {self.estimator!r}.")
         for name in ("alpha", "calibration_size"):
             check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
         check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
         check_integer("window", self.window)
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
 
     def _threshold(self, kind: Any, scores: Floats, read: Array) -> Any:
         """The threshold of held-out rows, or those of their classes."""

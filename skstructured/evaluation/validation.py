@@ -112,7 +112,7 @@ def progressive_validate(
 def _validate_chunks(estimator, chunks, classes, protocol, rng, progress, delta):
     """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
     learner, transform = split_pipeline(estimator)
-    result = StreamResult(learner, *protocol, None, delta)
+    result = StreamResult(learner, *protocol, delta)
     for number, (X, y) in enumerate(checked_chunks(chunks, lengths=(2,))):
         with note_chunk(number, result.n_rounds):
             X = transform(X)
@@ -283,7 +283,6 @@ class RegretDisplay:
         *,
         ax: Any = None,
         name: str | None = None,
-        comparator: Given = None,
         risk_delta: float | None = None,
     ) -> Self:
         """Draw a progressive validation.
@@ -296,8 +295,6 @@ class RegretDisplay:
             Axes to draw on; None makes a figure.
         name : str or None, default=None
             Name of the learner. None uses the class of the estimator.
-        comparator : array-like of shape (dim, p [+ 1]) or None, default=None
-            U; None uses ``result.best_comparator()``.
         risk_delta : float or None, default=None
             Probability in (0, 1) that the bound on the risk fails anywhere. None leaves the bound
             out; so does a run that has none, see `ProgressiveResult.risk_bound`.
@@ -311,21 +308,21 @@ class RegretDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If the comparator has another shape, or if risk_delta is outside (0, 1).
+            If risk_delta is outside (0, 1).
         TypeError
             If the result has another type.
 
         Notes
         -----
-        A learner without a theorem (`GuaranteeError`) has no bound, and no dotted curve unless a
-        comparator is given.
+        U is ``result.best_comparator()``. A learner without a theorem (`GuaranteeError`) has no
+        bound, and no dotted curve.
         """
         check_matplotlib_support(f"{cls.__name__}.from_result")
         if not isinstance(result, ProgressiveResult):
             raise TypeError(f"result must be a ProgressiveResult, got {result!r}.")
         n, losses = len(result.expected_target_loss), result.weight * result.expected_target_loss
         indices = np.unique(np.linspace(0, n - 1, min(n, 2000)).round().astype(np.intp))
-        curves = np.cumsum(losses), *_reference(result, comparator), _risk(result, risk_delta)
+        curves = np.cumsum(losses), *_reference(result), _risk(result, risk_delta)
         drawn: Any = [None if curve is None else curve[indices] for curve in curves]
         name = type(result.estimator).__name__ if name is None else name
         return cls(name=name, rounds=indices + 1, **dict(zip(CURVES, drawn, strict=True))).plot(ax)
@@ -366,17 +363,15 @@ class RegretDisplay:
         return self
 
 
-def _reference(result, U):
-    """Cumulative comparator loss, and bound after every round; None without a comparator."""
+def _reference(result):
+    """Cumulative comparator loss, and bound after every round; None without a theorem."""
     try:
-        U = result.best_comparator() if U is None else U
+        U = result.best_comparator()
         total = result.regret_bound(U)
     except GuaranteeError:
-        total = None
-    if U is None:
         return None, None
     compared = np.cumsum(result.weight * result.comparator_loss(U))
-    return compared, None if total is None else compared + (total - compared[-1])
+    return compared, compared + (total - compared[-1])
 
 
 def _risk(result, delta):

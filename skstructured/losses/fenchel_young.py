@@ -165,20 +165,6 @@ class FenchelYoung(Component):
         chosen = self.regularizer if regularizer is None else regularizer
         return clone(resolve_regularizer(chosen, space)), self.scale, self.constants
 
-    def rule(self, decoder):
-        """The decoder in the form that plays outputs of this loss.
-
-        Parameters
-        ----------
-        decoder : Decoder
-            The decoder of a learner.
-
-        Returns
-        -------
-        Decoder
-        """
-        return decoder
-
     def _terms(self):
         space = resolve_space(self.space)
         regularizer = resolve_regularizer(self.regularizer, space)

@@ -28,6 +28,12 @@ def kind_names(kinds):
     return tuple(name.lower() for name in kinds._fields)
 
 
+def kind_code(kind, kinds):
+    """The number of a kind in compiled functions; a ValueError lists the valid names."""
+    check_choice("loss", kind, kind_names(kinds))
+    return float(getattr(kinds, kind.upper()))
+
+
 @kernel
 def margin_value(z, kind):
     """φ(z)."""
@@ -99,9 +105,7 @@ class MarginLoss(Surrogate):
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
-        check_choice("loss", self.kind, kind_names(MarginKind))
-        code = float(getattr(MarginKind, self.kind.upper()))
-        return np.array([code, self._of_indicators]), np.zeros(0)
+        return np.array([kind_code(self.kind, MarginKind), self._of_indicators]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
         """2σ(θ) − 1 if they are probabilities, else the vertex of the largest score, (n, dim)."""
@@ -228,12 +232,11 @@ class ResidualLoss(Surrogate):
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the compiled function."""
-        check_choice("loss", self.kind, kind_names(ResidualKind))
+        code = kind_code(self.kind, ResidualKind)
         default = {"huber": 0.2, "epsilon_insensitive": 0.1}.get(self.kind, 0.0)
         epsilon = default if self.epsilon is None else self.epsilon
         allowed = "be a number at least 0, or None"
         epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)
-        code = float(getattr(ResidualKind, self.kind.upper()))
         return np.array([code, epsilon, self._quantile()]), np.zeros(0)
 
     def value_and_gradient(self, theta, V):

@@ -152,9 +152,7 @@ class OrdinalChain(LabelSpace):
     def _declared_order(self, *labels):
         """`categories`, else those of the first ordered categorical among `labels`, else None."""
         declared = [self.categories, *map(declared_order, labels)]
-        order = next(
-            (np.asarray(candidate) for candidate in declared if candidate is not None), None
-        )
+        order = next((np.asarray(names) for names in declared if names is not None), None)
         if order is not None and (order.ndim != 1 or not 2 <= len(order) == len(set(order))):
             raise ValueError(
                 f"categories must list at least two distinct labels, got {order.tolist()!r}."

@@ -233,10 +233,6 @@ def _search(y, classes):
     """Index that each label has, or would have, in `classes`."""
     last = len(classes) - 1
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu":
-        low = int(classes[0])
-        if int(classes[-1]) - low == last:  # exact for integers of every width, modulo 2⁶⁴
-            offsets = y.astype(np.uint64) - np.uint64(low % 2**64)
-            return np.minimum(offsets, np.uint64(last)).astype(np.intp)
         y = y.astype(classes.dtype)  # what does not fit is found elsewhere, and unequal there
     try:
         return np.minimum(np.searchsorted(classes, y), last)

@@ -24,7 +24,7 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences import _predictions as of_sequences
-from skstructured.sequences._decoding import fenchel_young_over
+from skstructured.sequences._decoding import fenchel_young_over, rule_of
 
 
 @parameters
@@ -232,7 +232,8 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
                 )
             space.set_params(cost_matrix=self.cost_matrix)
         self.loss_ = self._loss_over(space.fit(y))
-        self.loss_.rule(self._given_decoder())  # refuses decoders that sequences do not know
+        if space.reader.has_sequences:
+            rule_of(self._given_decoder())  # refuses decoders that sequences do not know
         self.random_state_ = check_random_state(self.random_state)
         return space
 
