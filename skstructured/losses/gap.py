@@ -12,7 +12,7 @@ from skstructured._engine.state import clear
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
-from skstructured.losses.surrogates import MarginKind, kind_code, margin_slope, margin_value
+from skstructured.losses.surrogates import MarginKind, kind_code, margin_loss
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
@@ -87,10 +87,10 @@ def add_gradient(theta, y, kind, share, g):
     if code == GapKind.HINGE and margin > 1.0 / dim:
         return 0.0
     margin_kind = MarginKind.HINGE if code == GapKind.HINGE else MarginKind.SMOOTH_HINGE
-    slope = margin_slope(margin, margin_kind)
+    value, slope = margin_loss(margin, margin_kind)
     g[other] += share * slope
     g[y] -= share * slope
-    return margin_value(margin, margin_kind)
+    return value
 
 
 @kernel

@@ -35,31 +35,19 @@ def kind_code(kind, kinds):
 
 
 @kernel
-def margin_value(z, kind):
-    """φ(z)."""
+def margin_loss(z, kind):
+    """φ(z) and −φ'(z); at the corners of hinges the slope of the side on which a row is learned."""
     if kind == MarginKind.SMOOTH_HINGE:
-        return 1.0 - 2.0 * z if z <= 0.0 else max(1.0 - z, 0.0) ** 2
+        slack = max(1.0 - z, 0.0)
+        return (1.0 - 2.0 * z, 2.0) if z <= 0.0 else (slack**2, 2.0 * slack)
     if kind == MarginKind.HINGE:
-        return max(1.0 - z, 0.0)
+        return max(1.0 - z, 0.0), 1.0 if z < 1.0 else 0.0
     if kind == MarginKind.PERCEPTRON:
-        return max(-z, 0.0)
+        return max(-z, 0.0), 1.0 if z <= 0.0 else 0.0
     if kind == MarginKind.SQUARE:
-        return (1.0 - z) ** 2
-    return (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
-
-
-@kernel
-def margin_slope(z, kind):
-    """−φ'(z); at the corners of hinges the side on which a row is learned."""
-    if kind == MarginKind.SMOOTH_HINGE:
-        return 2.0 if z <= 0.0 else 2.0 * max(1.0 - z, 0.0)
-    if kind == MarginKind.HINGE:
-        return 1.0 if z < 1.0 else 0.0
-    if kind == MarginKind.PERCEPTRON:
-        return 1.0 if z <= 0.0 else 0.0
-    if kind == MarginKind.SQUARE:
-        return 2.0 * (1.0 - z)
-    return 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
+        return (1.0 - z) ** 2, 2.0 * (1.0 - z)
+    value = (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
+    return value, 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
 
 
 @kernel
@@ -68,8 +56,9 @@ def margin_gradient(theta, truth, g, params, work):
     value, kind = 0.0, int(params[0])
     for k in range(theta.shape[0]):
         v = 2.0 * truth[k] - 1.0 if params[1] > 0.0 else truth[k]
-        value += margin_value(v * theta[k], kind)
-        g[k] = -v * margin_slope(v * theta[k], kind)
+        loss, slope = margin_loss(v * theta[k], kind)
+        value += loss
+        g[k] = -v * slope
     return value
 
 
