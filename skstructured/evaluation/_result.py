@@ -317,14 +317,14 @@ class StreamResult:
     ProgressiveResult : The result for arrays, round by round.
     """
 
-    dependence: str | None = None
-
-    def __init__(self, estimator: Any, play: str, batch_size: int, delta: float) -> None:
+    def __init__(
+        self, estimator: Any, play: str, batch_size: int, dependence: str | None, delta: float
+    ) -> None:
         self._rise, self._order = risk.RiseTest(delta), risk.OrderTest(delta)
         self._risk, self._in_range = risk.RecentBound(delta), True
         self._rows: list[tuple[float, ...]] = []
         self.estimator, self.play, self.batch_size = estimator, play, batch_size
-        self.delta = delta
+        self.dependence, self.delta = dependence, delta
         self.n_rounds, self._sums = 0, np.zeros(3)
         self.target_loss = self.expected_target_loss = self.surrogate_loss = math.nan
 

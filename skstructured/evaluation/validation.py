@@ -112,7 +112,7 @@ def progressive_validate(
 def _validate_chunks(estimator, chunks, classes, protocol, rng, progress, delta):
     """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
     learner, transform = split_pipeline(estimator)
-    result = StreamResult(learner, *protocol, delta)
+    result = StreamResult(learner, *protocol, None, delta)
     for number, (X, y) in enumerate(checked_chunks(chunks, lengths=(2,))):
         with note_chunk(number, result.n_rounds):
             X = transform(X)

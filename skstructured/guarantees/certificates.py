@@ -1,7 +1,7 @@
 """Regret bounds of the theorems as numbers: finite surrogate regrets, and their constants."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
@@ -22,13 +22,11 @@ class Certificate:
     ----------
     theorem : str
         The theorem it is from.
-    quadratic : float or None, default=None
-        Coefficient of the bound; None for regrets of another form.
-    offset : float, default=0.0
-        The constant in it.
+    quadratic, offset : float
+        Coefficients of the bound.
     radius : float, default=inf
         Largest ‖U‖_F the theorem allows; inf without a ball.
-    constants : dict, default={}
+    constants : dict or None, default=None
         The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` of the theorem. Two of them are
         added to every bound. ``left_out`` is the weight that unusually long rounds of sequences and
         items were not learned with, because target losses are at most 1; or what tied ranks cost,
@@ -44,11 +42,14 @@ class Certificate:
     """
 
     theorem: str
-    quadratic: Any = None
-    offset: float = 0.0
+    quadratic: float
+    offset: float
     radius: float = math.inf
-    constants: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = None  # type: ignore[assignment]  # {} after __post_init__
     unit: str | None = None
+
+    def __post_init__(self) -> None:
+        self.constants = {} if self.constants is None else self.constants
 
     def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset.
@@ -215,7 +216,7 @@ class CoinBettingCertificate(Certificate):
     """
 
     def __init__(self, constants: dict[str, Any]) -> None:
-        super().__init__("Appendix E.2", constants=constants)
+        super().__init__("Appendix E.2", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
     def _regret(self, norm: float) -> float:
         """See `Certificate`, from above; inf if it overflows."""
@@ -293,7 +294,7 @@ class PiSTOLCertificate(Certificate):
 
     def __init__(self, constants: dict[str, Any]) -> None:
         name = "Corollary 3" if "features" in constants else "Theorem 1"
-        super().__init__(f"PiSTOL, {name}", constants=constants)
+        super().__init__(f"PiSTOL, {name}", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
     def _regret(self, norm: float) -> float:
         """See `Certificate`."""
@@ -373,7 +374,7 @@ class PerceptronCertificate(Certificate):
     """
 
     def __init__(self, theorem: str, X: float) -> None:
-        super().__init__(theorem, X**2, constants={"X": X})
+        super().__init__(theorem, X**2, 0.0, math.inf, {"X": X})
 
     def bound(self, comparator_loss: float, norm: float) -> float:
         """The bound on the number of mistakes, given the sum L of hinge losses and ‖U‖_F."""
@@ -429,7 +430,7 @@ class AbstentionCertificate(Certificate):
         fast = price / (1.0 - 2.0 * constants["abstention_cost"])
         slow = 2.0 * math.sqrt(price * constants["variance"])
         regret = min(fast, slow) + 4.0 / 3.0 * price + 2.0
-        super().__init__("Theorem 7", 0.0, regret, constants=constants)
+        super().__init__("Theorem 7", 0.0, regret, math.inf, constants)
         self.expert_losses = expert_losses
 
     def bound(self, comparator_loss: float | None = None, norm: float = 0.0) -> float:
@@ -552,7 +553,7 @@ class MixtureCertificate(Certificate):
     """
 
     def __init__(self, constants, losses, certificates):
-        super().__init__("Mixture of experts", constants=constants)
+        super().__init__("Mixture of experts", None, None, math.inf, constants)
         self.losses, self.certificates = losses, certificates
 
     def _price(self):

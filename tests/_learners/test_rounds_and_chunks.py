@@ -27,7 +27,7 @@ class TestResultsOfChunks:
     @pytest.mark.filterwarnings("ignore")
     @pytest.mark.parametrize("bad", [1.5, -0.5])
     def test_a_loss_out_of_range_is_not_forgotten(self, bad):
-        result = StreamResult(None, "last", 1, 0.05)
+        result = StreamResult(None, "last", 1, None, 0.05)
         good = np.full((3, 20), 0.25)
         result.add_chunk(good)
         assert result.risk_bound() < 1.0
@@ -37,7 +37,7 @@ class TestResultsOfChunks:
             result.risk_bound()
 
     def test_means_and_chunks_are_those_of_the_losses(self):
-        result, losses = StreamResult(None, "last", 1, 0.05), np.random.RandomState(0)
+        result, losses = StreamResult(None, "last", 1, None, 0.05), np.random.RandomState(0)
         losses = losses.random_sample((3, 10))
         for part in (losses[:, :3], losses[:, 3:3], losses[:, 3:]):
             result.add_chunk(part)
