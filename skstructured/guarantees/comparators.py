@@ -149,7 +149,7 @@ def comparator_for(
     start = max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12)
     for penalty in start * np.logspace(0, -8, 17):
         U = rounds.ridge_fit(penalty, U)
-        candidates.append(U * min(1.0, radius / max(np.linalg.norm(U), 1e-300)))
+        candidates.append(U * min(1.0, radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
     return min(candidates, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))  # type: ignore[arg-type]
 
 

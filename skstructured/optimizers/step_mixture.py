@@ -241,8 +241,26 @@ class StepMixture(OnlineOptimizer):
     ) -> MixtureCertificate:
         """The bound against every U, by an expert among `others`, and against the experts.
 
-        If the state has more experts than the optimizer, they have `names`, and bounds against
-        every U are those of the optimizer's, which come first.
+        Parameters
+        ----------
+        loss : FenchelYoung
+            The loss of the learner.
+        state : LinearState
+            The state of its model.
+        delta : float or None, default=None
+            Probability that the bound fails; None bounds the expectation.
+        names : list of str or None, default=None
+            Names of the experts, if the state has more than the optimizer: bounds against every U
+            are those of the optimizer's, which come first. None uses `names`.
+
+        Returns
+        -------
+        MixtureCertificate
+
+        Raises
+        ------
+        GuaranteeError
+            If `share` does not include "thinning".
         """
         if not (state.rates == THINNING).any():
             raise GuaranteeError(
