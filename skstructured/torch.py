@@ -11,8 +11,7 @@ from skstructured._base.validation import check_choice
 from skstructured.extend import OutputSpace
 from skstructured.extend._types import Array, Ints, Outputs
 from skstructured.losses import FenchelYoung
-from skstructured.losses.oracles import find_oracle
-from skstructured.regularizers import resolve_regularizer
+from skstructured.regularizers import find_oracle, resolve_regularizer
 from skstructured.spaces import LabelSequence, hypercube, ordinal, permutahedron, simplex
 from skstructured.spaces.sequence import Chains, indicators
 

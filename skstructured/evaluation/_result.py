@@ -104,11 +104,6 @@ class ProgressiveResult:
         certificate, weight = self._certificate(delta), self._learned_weights()
         return best_measured(certificate, self.estimator.comparison(self.rounds), weight)
 
-    @property
-    def encoded(self) -> Floats:
-        """The true outputs as vertices (n, dim), for learners over an output space."""
-        return self.estimator.space_.unpack(self.rounds.packed)
-
     def surrogate_regret(self, U: Given = None) -> float:
         """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
 
@@ -325,12 +320,11 @@ class StreamResult:
     def __init__(
         self, estimator: Any, play: str, batch_size: int, dependence: str | None, delta: float
     ) -> None:
-        risk.read_delta(delta)
-        self.estimator, self.play, self.batch_size = estimator, play, batch_size
-        self.dependence, self.delta = dependence, delta
+        self._rise, self._order = risk.RiseTest(delta), risk.OrderTest(delta)
         self._risk, self._in_range = risk.RecentBound(delta), True
         self._rows: list[tuple[float, ...]] = []
-        self._rise, self._order = risk.RiseTest(delta), risk.OrderTest(delta)
+        self.estimator, self.play, self.batch_size = estimator, play, batch_size
+        self.dependence, self.delta = dependence, delta
         self.n_rounds, self._sums = 0, np.zeros(3)
         self.target_loss = self.expected_target_loss = self.surrogate_loss = math.nan
 

@@ -5,19 +5,181 @@ from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import train_test_split
-from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from skstructured import spaces
 from skstructured._base.available import available_if
 from skstructured._base.component import Seed, parameters
+from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured._learners.lock import learning_aside, locked, snapshot
-from skstructured.evaluation._conformity import OfClasses, choose_kind, places, quantile
 from skstructured.experts._binary import rows_at
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.items._reading import unique_values
+
+
+class _Kind:
+    """A task: `scores` (n,) of outputs, and `sets` of the outputs whose score is at most q."""
+
+    #: What gives P; of the learner at the end, if pipelines do not have it.
+    method = "predict_proba"
+
+    def __init__(self, estimator: Any, space: Any) -> None:
+        self.estimator, self.space = estimator, space
+
+    def numbers(self, X: Any) -> Floats:
+        """P of rows, n of them; a ValueError if the estimator predicts NaN, which has no score."""
+        model = self.estimator
+        owner, X = (model, X) if hasattr(model, self.method) else final_learner(model, X)
+        P = np.asarray(getattr(owner, self.method)(X), dtype=np.float64)
+        missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
+        if missing.any():
+            row = int(np.argmax(missing))
+            what = f"got NaN for row {row} of X: {model!r} predicts {P[row]}"
+            raise ValueError(f"estimator must predict numbers, {what}.")
+        return P
+
+    def read(self, y: Outputs) -> Array:
+        """Outputs in one form; a ValueError for anything else."""
+        return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
+
+    def check(self, y: Outputs, read: Array) -> None:
+        """A ValueError for outputs, and as read, that the estimator does not know."""
+
+
+class _OfClasses(_Kind):
+    """Probabilities (n, K): the score is ``1 − P_y``; labels are read as places, −1 for others."""
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        class_scores = np.take_along_axis(self.all_scores(P), y[:, None], axis=1)[:, 0]
+        return np.where(y >= 0, class_scores, np.inf)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return self.all_scores(P) <= q
+
+    def all_scores(self, P: Floats) -> Floats:
+        """Scores (n, K) of all classes."""
+        return 1.0 - P
+
+    def read(self, y: Outputs) -> Array:
+        return places(y, self.estimator.classes_)
+
+    def check(self, y: Outputs, read: Array) -> None:
+        if (read < 0).any():
+            strange = np.unique(column_or_1d(y)[read < 0])
+            raise ValueError(f"y has labels that are not in classes_: {strange[:5]}.")
+
+
+class _OfOrderedClasses(_OfClasses):
+    """``max(P(Y < y), P(Y > y))``; sets are then intervals of classes."""
+
+    def all_scores(self, P: Floats) -> Floats:
+        upto = np.cumsum(P, axis=1)
+        return np.maximum(upto - P, upto[:, -1:] - upto)
+
+
+class _OfLabelSets(_Kind):
+    """Means (n, d) of indicators: ``max_j |y_j − P_j|``, a range for each label."""
+
+    method = "predict_mean"
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        return np.abs(y - P).max(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return np.stack([P, 1.0 - P], axis=2) <= q
+
+
+class _OfAssignments(_Kind):
+    """Probabilities (n, m, m) of positions: ``1 − min_i P_{i, y_i}``."""
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        return 1.0 - np.take_along_axis(P, y[:, :, None], axis=2)[:, :, 0].min(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return q >= 1.0 - P
+
+    def read(self, y: Outputs) -> Array:
+        return self.space.pack(y)
+
+
+class _OfRankings(_Kind):
+    """Scores (n, d): the most by which θ contradicts a pair, ``max_{y_i > y_j} (θ_j − θ_i)``."""
+
+    method = "embedding_scores"
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        against = np.where(y[:, :, None] > y[:, None, :], self._against(P), -np.inf)
+        return against.max(axis=(1, 2))
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)
+
+    def _against(self, P: Floats) -> Floats:
+        """``θ_j − θ_i``, by how much θ contradicts the order of i before j."""
+        return P[:, None, :] - P[:, :, None]
+
+
+class _OfNumbers(_Kind):
+    """Predictions (n,), or (n, k): ``max_j |y_j − P_j|``, intervals of one width."""
+
+    method = "predict"
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        off = np.abs(y.reshape(P.shape) - P)
+        return off if P.ndim == 1 else off.max(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        width = q if q >= 0.0 else np.nan
+        return np.stack([P - width, P + width], axis=-1)
+
+    def read(self, y: Outputs) -> Array:
+        return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+
+
+def choose_kind(estimator: Any) -> Any:
+    """The kind of a fitted estimator; a TypeError if there is no such kind."""
+    space = getattr(final_learner(estimator)[0], "space_", None)
+    kinds: dict[type, type[_Kind]] = {
+        spaces.OrdinalChain: _OfOrderedClasses,
+        spaces.Permutahedron: _OfRankings,
+        spaces.Birkhoff: _OfAssignments,
+        spaces.Hypercube: _OfLabelSets,
+    }
+    for space_class, kind in kinds.items():
+        if isinstance(space, space_class):
+            return kind(estimator, space)
+    has_labels, hint = np.ndim(getattr(estimator, "classes_", 0)) == 1, ""
+    if hasattr(space, "chains"):
+        hint = " For label sequences compare predict_marginals with a threshold."
+    elif has_labels and hasattr(estimator, "predict_proba"):
+        return _OfClasses(estimator, space)
+    elif is_regressor(estimator) and not is_classifier(estimator):
+        return _OfNumbers(estimator, space)
+    raise TypeError(
+        "estimator must be a classifier with predict_proba, a regressor, or a learner over "
+        "classes, ordinal classes, multilabel outputs, assignments or label rankings, got "
+        f"{estimator!r}.{hint}"
+    )
+
+
+def quantile(scores: Floats, alpha: float) -> float:
+    """The ``⌈(n + 1)(1 − α)⌉``-th smallest of n scores: inf beyond the last of them.
+
+    −inf for α ≥ 1, inf for α ≤ 0.
+    """
+    n = len(scores)
+    place = math.ceil((n + 1) * (1.0 - alpha) * (1.0 - 1e-12))
+    return float(np.r_[-math.inf, np.sort(scores), math.inf][np.clip(place, 0, n + 1)])
+
+
+def places(labels: Any, categories: Any) -> Ints:
+    """The place of each label in `categories`, −1 if it is not there."""
+    positions = {label: k for k, label in enumerate(np.asarray(categories).tolist())}
+    return np.array([positions.get(label, -1) for label in column_or_1d(labels).tolist()], int)
 
 
 def check_groups(groups: Any, n: int) -> Array:
@@ -25,14 +187,6 @@ def check_groups(groups: Any, n: int) -> Array:
     if np.shape(groups) != (n,):
         raise ValueError(f"groups must have shape ({n},), got {np.shape(groups)}.")
     return column_or_1d(groups)
-
-
-def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """X and y in a form whose rows can be selected; a ValueError if they do not fit."""
-    if y is None:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    return indexable(X, y)
 
 
 def estimator_has(name: str) -> Any:
@@ -209,8 +363,8 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If a parameter or `groups` are wrong, if there are fewer than two rows, or if the
             estimator raises one; the fitted state is then unchanged.
         """
-        self._check()
-        X, y = indexed(self, X, y)
+        self._check(y)
+        X, y = indexable(X, y)
         weight = check_weights(sample_weight, X, _num_samples(X))
         counted = np.flatnonzero(weight > 0.0)
         if groups is not None:
@@ -252,11 +406,11 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
             If a parameter is wrong, or if the estimator raises one; the fitted state is then
             unchanged.
         """
-        self._check()
+        self._check(y)
         if self.by_class or np.ndim(getattr(self, "threshold_", 0.0)) > 0:
             reason = "partial_fit has one level"
             raise ValueError(f"by_class=True and groups are only supported for fit: {reason}.")
-        X, y = indexed(self, X, y)
+        X, y = indexable(X, y)
         with self.turn:
             first = not hasattr(self, "estimator_")
             estimator = clone(self.estimator) if first else self.estimator_
@@ -376,20 +530,23 @@ class PredictionSets(MetaEstimatorMixin, BaseEstimator):
         held_out = min(max(round(self.calibration_size * n), 1), n - 1)
         return train_test_split(rows, test_size=held_out, random_state=self.random_state)
 
-    def _check(self) -> None:
-        """A ValueError for a parameter that is out of its range."""
+    def _check(self, y: Outputs) -> None:
+        """A ValueError for a parameter that is out of its range, or without outputs."""
         if not hasattr(self.estimator, "get_params"):
             raise ValueError(f"estimator must be an estimator, got {self.estimator!r}.")
         for name in ("alpha", "calibration_size"):
             check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
         check_real("step_size", self.step_size, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
         check_integer("window", self.window)
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
 
     def _threshold(self, kind: Any, scores: Floats, read: Array) -> Any:
         """The threshold of held-out rows, or those of their classes."""
         if not self.by_class:
             return quantile(scores, self.alpha)
-        if not isinstance(kind, OfClasses):
+        if not isinstance(kind, _OfClasses):
             model = kind.estimator
             raise ValueError(f"by_class=True is only supported for classes, got {model!r}.")
         classes = range(len(kind.estimator.classes_))

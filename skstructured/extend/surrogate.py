@@ -96,6 +96,10 @@ class Surrogate(Component):
         """Return without a warning: such a loss has no iterations, and no residual."""
 
 
+def _half_square(mu: Floats, regularizer: Any) -> Floats:
+    return 0.5 * np.einsum("nk,nk->n", mu, mu)
+
+
 @dataclass(frozen=True)
 class Oracle:
     """All functions and constants of a Fenchel–Young loss for a (space, regularizer) pair.
@@ -107,7 +111,7 @@ class Oracle:
         is ŷ_Ω(θ) if `truth` is 0. None projects by the active-set method over the space's
         linear oracle.
     omega : callable
-        ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
+        ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,); by default ½‖μ‖².
     norm : {"l1", "l2"}
         Norm of the strong convexity, and of the randomized decoding.
     convexity : callable
@@ -133,9 +137,9 @@ class Oracle:
     """
 
     kernel: Callable | None
-    omega: Callable
-    norm: str
-    convexity: Callable
+    omega: Callable = _half_square
+    norm: str = "l2"
+    convexity: Callable = lambda dim: 1.0
     sharp: Callable | None = None
     work: Callable = lambda dim: 2 * dim + 2
     iterative: bool = False

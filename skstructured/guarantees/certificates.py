@@ -1,14 +1,13 @@
 """Regret bounds of the theorems as numbers: finite surrogate regrets, and their constants."""
 
-import contextlib
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+from scipy.optimize import brentq
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.mixing import PROBABILITY_FLOOR, THINNING, MixtureKind, MixtureTotal
 from skstructured.extend._types import Floats, Loss
-from skstructured.guarantees._coin_betting import Game, linear_regret, target_regret
 from skstructured.guarantees.risk import read_delta
 
 
@@ -106,6 +105,81 @@ class Certificate:
         return f"{type(self).__name__}({self.theorem!r}, {numbers}{unit})"
 
 
+#: ln v lies between ± this, so v itself neither over- nor underflows.
+LARGEST_LOG_V = 690.0
+
+
+class _CoinBetting(NamedTuple):
+    """ℓ, ε and g of the regret of coin betting, and β: its suprema over how the bets went."""
+
+    length: float
+    wealth: float
+    growth: float
+    beta: float = (2.0 - math.log(3.0)) / 2.0
+
+    def log_loss(self, v):
+        """r(v), even if 1/d overflows."""
+        x = math.log(4.0 * v) + 2.0 * self.growth
+        soft = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+        return self.beta * (0.125 + self.growth) + soft / (2.0 * self.beta)
+
+    def best_y(self, v, r):
+        """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``."""
+        constant, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
+        return _root(lambda y: constant + math.log(2.0 + root / math.sqrt(y)) - y)
+
+    def line(self, v):
+        """(height, slope) with ``R(v') ≤ height + slope · v'`` for every v', equal for v' = v."""
+        r, root = self.log_loss(v), math.sqrt(v)
+        direction = 1.25 * math.sqrt(2.0)  # half of the direction's regret 5/2 · √(2v), by √v
+        s = math.sqrt(self.best_y(v, r)) / root
+        A = self.length * (1.0 / s + 2.0)
+        slope_r = 0.5 / (self.beta * (v + 0.25 * math.exp(-2.0 * self.growth)))
+        slope = self.length * (s + direction / root) + A * slope_r
+        won = A * (r - slope_r * v + math.log(A) - math.log(self.wealth) - 1.0)
+        return self.wealth + direction * self.length * root + won, slope
+
+    def linear_regret(self, v):
+        """R(v), from above."""
+        if self.length == 0.0:
+            return self.wealth
+        v = max(v, math.exp(-LARGEST_LOG_V))
+        height, slope = self.line(v)
+        return height + slope * v
+
+    def target_regret(self, a, unit):
+        """The supremum over z ≥ 0 of ``min{(1 − a) z, R(z/unit) − a z}``, from above.
+
+        With a line of height h and slope m ≤ a (in z) above R it is at most ``(1 − a) h/(1 − m)``.
+        The line with m = a is best if it touches R beyond R(z) = z, otherwise the one that touches
+        there.
+        """
+        if self.length == 0.0:
+            return (1.0 - a) * self.wealth
+        v = _root(lambda v: _log(self.line(v)[1]) - math.log(a * unit))
+        if self.linear_regret(v) > unit * v:
+            v = _root(lambda v: _log(self.linear_regret(v)) - _log(unit * v))
+        height, slope = self.line(v)
+        m = slope / unit
+        return (1.0 - a) / (1.0 - m) * height if m <= a else math.inf
+
+
+def _log(x):
+    """Ln x, or that of 1e-300 if x is less."""
+    return math.log(max(x, 1e-300))
+
+
+def _root(falling):
+    """A v just above the zero of a function that falls with v, or the limit nearest to it."""
+    least, largest = math.exp(-LARGEST_LOG_V), math.exp(LARGEST_LOG_V)
+    if falling(least) <= 0.0:
+        return least
+    if falling(largest) >= 0.0:
+        return largest
+    x = brentq(lambda x: falling(math.exp(x)), -LARGEST_LOG_V, LARGEST_LOG_V, xtol=1e-9)
+    return math.exp(x + 1e-7)
+
+
 class CoinBettingCertificate(Certificate):
     r"""The regret of `ParameterFree`, with the constants of its proof.
 
@@ -155,7 +229,7 @@ class CoinBettingCertificate(Certificate):
         per_v = unit * (k["N"] / math.sqrt(k["b"])) ** 2
         if not (game.length < math.inf and 0.0 < per_v < math.inf):
             return math.inf
-        regret = unit * target_regret(game, k["a"], per_v)
+        regret = unit * game.target_regret(k["a"], per_v)
         return regret if regret < math.inf else math.inf
 
     def linear_regret(self, norm: float, squares: float) -> float:
@@ -174,11 +248,12 @@ class CoinBettingCertificate(Certificate):
         """
         k = self.constants
         unit = k["c"] * k["D_2"]
-        return unit * linear_regret(self._game(norm), squares / (unit * k["N"]) ** 2)
+        return unit * self._game(norm).linear_regret(squares / (unit * k["N"]) ** 2)
 
     def _game(self, norm):
         k = self.constants
-        return Game(float(norm) * k["N"], k["wealth"], math.log(k["N"]) - math.log(k["N_1"]))
+        growth = math.log(k["N"]) - math.log(k["N_1"])
+        return _CoinBetting(float(norm) * k["N"], k["wealth"], growth)
 
 
 class PiSTOLCertificate(Certificate):
@@ -505,39 +580,3 @@ class MixtureCertificate(Certificate):
         k = self.constants
         least = (1.0 - k["a"]) * k["c"] * min(self.losses.values())
         return least + self._price() + self._added()
-
-
-def overhead(state: Any) -> float:
-    """A in nats, of the `LinearState` of a mixture; see `MixtureCertificate`."""
-    groups, rates, experts = state.shares.shape
-    price = math.log(rates * experts)
-    thinning = 1.9  # −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out
-    if state.kind in (MixtureKind.CLASSES, MixtureKind.LABELS):
-        floor = -math.log1p(-PROBABILITY_FLOOR)  # of a round
-        price += 2.0 * thinning + state.totals[MixtureTotal.ROUNDS] * floor
-        return float(groups * state.totals[MixtureTotal.HEAVIEST] * price)
-    if price == 0.0:
-        return 0.0
-    return float(state.totals[MixtureTotal.GAP] * (2.0 + 2.0 * thinning / price))
-
-
-def mixture_certificate(
-    optimizer: Any, loss: Any, state: Any, delta: float | None = None, names: Any = None
-) -> MixtureCertificate:
-    """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.
-
-    If the state has more experts than the optimizer, they have `names`, and bounds against every
-    U are those of the optimizer's, which come first.
-    """
-    if not (state.rates == THINNING).any():
-        raise GuaranteeError(
-            f'share={optimizer.share!r} has no regret bound: include "thinning" in share.'
-        )
-    certificates = []
-    for expert, vector in zip(optimizer.experts(), state.vectors, strict=names is None):
-        with contextlib.suppress(GuaranteeError):
-            certificates.append(expert.certificate(loss, vector, delta))
-    constants = gap_constants(loss, 0.0, delta) | {"overhead": overhead(state)}
-    names = optimizer.names(state.summed) if names is None else names
-    losses = dict(zip(names, map(float, state.sums), strict=True))
-    return MixtureCertificate(constants, losses, certificates)

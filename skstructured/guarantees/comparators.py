@@ -67,7 +67,6 @@ def best_comparator(
     fit_intercept: bool = True,
     radius: float = math.inf,
     max_iter: int = 500,
-    tol: float = 1e-6,
     sample_weight: Floats | None = None,
 ) -> Floats:
     """Find the U that minimizes ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²``, in a ball if given.
@@ -93,8 +92,6 @@ def best_comparator(
         Bound on ‖U‖_F.
     max_iter : int, default=500
         Iterations of L-BFGS.
-    tol : float, default=1e-6
-        Its relative tolerance on the objective (in units of 1e-6 of it).
     sample_weight : ndarray of shape (n,) or None, default=None
         Weights w_t of the rounds; None is 1.
 
@@ -108,12 +105,8 @@ def best_comparator(
     comparator_for : The same for the bound of any certificate.
     comparator_losses : The losses of a comparator.
     """
-    rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
-    zero = rounds.zero(fit_intercept)
-    U = rounds.ridge_fit(quadratic, zero)
-    if np.linalg.norm(U) > radius:
-        U = _fit_on_sphere(rounds, quadratic, U, radius)
-    return min((U, zero), key=lambda U: rounds.total(U) + quadratic * np.vdot(U, U))
+    rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter)
+    return _fit_in_ball(rounds, quadratic, rounds.zero(fit_intercept), radius)
 
 
 def comparator_for(
@@ -122,8 +115,6 @@ def comparator_for(
     X: Matrix,
     V: Floats,
     fit_intercept: bool = True,
-    max_iter: int = 500,
-    tol: float = 1e-6,
     sample_weight: Floats | None = None,
 ) -> Floats:
     """Find the U that makes the bound of a certificate (nearly) the smallest.
@@ -136,8 +127,8 @@ def comparator_for(
     ----------
     certificate : Certificate
         The bound.
-    loss, X, V, fit_intercept, max_iter, tol, sample_weight
-        The rounds, and options of the search: see `best_comparator`.
+    loss, X, V, fit_intercept, sample_weight
+        The rounds, see `best_comparator`.
 
     Returns
     -------
@@ -149,16 +140,16 @@ def comparator_for(
     best_comparator : The same for a bound that is quadratic in ‖U‖_F.
     comparator_losses : The losses of a comparator.
     """
-    if certificate.quadratic or (certificate.quadratic == 0.0 and certificate.radius < math.inf):
-        options = (fit_intercept, certificate.radius, max_iter, tol, sample_weight)
-        return best_comparator(loss, X, V, certificate.quadratic, *options)
-    rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
+    rounds = _Rounds(loss, X, V, _weights(sample_weight, V))
     U = zero = rounds.zero(fit_intercept)
+    quadratic, radius = certificate.quadratic, certificate.radius
+    if quadratic or (quadratic == 0.0 and radius < math.inf):
+        return _fit_in_ball(rounds, quadratic, zero, radius)
     candidates = [zero]
     start = max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12)
     for penalty in start * np.logspace(0, -8, 17):
         U = rounds.ridge_fit(penalty, U)
-        candidates.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
+        candidates.append(U * min(1.0, radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
     return min(candidates, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))  # type: ignore[arg-type]
 
 
@@ -220,8 +211,7 @@ class _Rounds(NamedTuple):
     X: object
     V: np.ndarray
     weight: np.ndarray
-    max_iter: int
-    tol: float
+    max_iter: int = 500
 
     def zero(self, fit_intercept):
         return np.zeros((self.V.shape[1], self.X.shape[1] + bool(fit_intercept)))
@@ -245,8 +235,8 @@ class _Rounds(NamedTuple):
         """The U that minimizes `objective`, by L-BFGS from `start`."""
 
         def best_from(U):
-            tol = {"ftol": self.tol * 1e-3, "gtol": self.tol, "maxls": 20}
-            return minimize_lbfgs(lambda U: self.objective(U, penalty), U, self.max_iter, **tol)
+            limits = {"ftol": 1e-9, "gtol": 1e-6, "maxls": 20}
+            return minimize_lbfgs(lambda U: self.objective(U, penalty), U, self.max_iter, **limits)
 
         best = best_from(start)
         if not best.x.any():  # hinges are not smooth at 0: all scores tie
@@ -264,6 +254,14 @@ class _Rounds(NamedTuple):
 
 def _weights(sample_weight, V):
     return np.ones(len(V)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+
+
+def _fit_in_ball(rounds, penalty, zero, radius):
+    """The minimizer in a ball, or 0 if its bound is smaller."""
+    U = rounds.ridge_fit(penalty, zero)
+    if np.linalg.norm(U) > radius:
+        U = _fit_on_sphere(rounds, penalty, U, radius)
+    return min((U, zero), key=lambda U: rounds.total(U) + penalty * np.vdot(U, U))
 
 
 def _fit_on_sphere(rounds, penalty, U, radius, tol=1e-3):

@@ -16,9 +16,9 @@ from skstructured._engine.state import LoopOption, clear
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch
-from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle
 from skstructured.optimizers import GradientDescent
 from skstructured.optimizers.step_mixture import RelativeStep
+from skstructured.regularizers import RESIDUAL_TOL, find_oracle
 from skstructured.sequences._model import add_position, add_scaled, gather_sparse, row_product
 from skstructured.sequences._ragged import RoundKind
 

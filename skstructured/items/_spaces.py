@@ -12,7 +12,7 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.items._reading import Items, check_numbers, chosen_of, ranks_of, read_items
 from skstructured.losses.fenchel_young import FenchelYoung
-from skstructured.losses.oracles import find_oracle
+from skstructured.regularizers import find_oracle
 from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces import Hypercube, OrdinalChain, Permutahedron, Simplex
 

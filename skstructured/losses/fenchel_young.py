@@ -18,8 +18,12 @@ from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer
-from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_residual
-from skstructured.regularizers import resolve_regularizer
+from skstructured.regularizers import (
+    RESIDUAL_TOL,
+    find_oracle,
+    resolve_regularizer,
+    warn_of_residual,
+)
 from skstructured.spaces import resolve_space
 
 
@@ -161,20 +165,6 @@ class FenchelYoung(Component):
         chosen = self.regularizer if regularizer is None else regularizer
         return clone(resolve_regularizer(chosen, space)), self.scale, self.constants
 
-    def rule(self, decoder):
-        """The decoder in the form that plays outputs of this loss.
-
-        Parameters
-        ----------
-        decoder : Decoder
-            The decoder of a learner.
-
-        Returns
-        -------
-        Decoder
-        """
-        return decoder
-
     def _terms(self):
         space = resolve_space(self.space)
         regularizer = resolve_regularizer(self.regularizer, space)
@@ -187,7 +177,7 @@ class FenchelYoung(Component):
 
     @property
     def kernel(self) -> Kernel:
-        """The compiled function of the pair; see `skstructured.losses.oracles.Oracle`."""
+        """The compiled function of the pair; see `skstructured.extend.Oracle`."""
         space, _, oracle = self._terms()
         return oracle.kernel_for(space)
 

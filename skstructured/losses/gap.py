@@ -12,7 +12,7 @@ from skstructured._engine.state import clear
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
-from skstructured.losses.surrogates import kind_names
+from skstructured.losses.surrogates import MarginKind, kind_code, margin_loss
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into, softmax_rows
 
@@ -84,14 +84,10 @@ def add_gradient(theta, y, kind, share, g):
         return (math.log(total) - (theta[y] - theta[top])) / math.log(2.0)
     other = best_other(theta, y)
     margin = theta[y] - theta[other]
-    if code == GapKind.HINGE:
-        if margin > 1.0 / dim:
-            return 0.0
-        value, slope = max(1.0 - margin, 0.0), 1.0 if margin < 1.0 else 0.0
-    elif margin <= 0.0:
-        value, slope = 1.0 - 2.0 * margin, 2.0
-    else:
-        value, slope = max(1.0 - margin, 0.0) ** 2, 2.0 * max(1.0 - margin, 0.0)
+    if code == GapKind.HINGE and margin > 1.0 / dim:
+        return 0.0
+    margin_kind = MarginKind.HINGE if code == GapKind.HINGE else MarginKind.SMOOTH_HINGE
+    value, slope = margin_loss(margin, margin_kind)
     g[other] += share * slope
     g[y] -= share * slope
     return value
@@ -213,11 +209,7 @@ class GapSurrogate(Surrogate):
     @property
     def code(self) -> float:
         """The number of the surrogate in compiled functions; a ValueError lists the valid names."""
-        names = kind_names(GapKind)
-        if self.kind not in names:
-            valid = ", ".join(map(repr, names))
-            raise ValueError(f"loss={self.kind!r} is not known; valid losses are {valid}.")
-        return float(getattr(GapKind, self.kind.upper()))
+        return kind_code(self.kind, GapKind)
 
     @property
     def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind

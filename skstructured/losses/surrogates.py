@@ -28,32 +28,26 @@ def kind_names(kinds):
     return tuple(name.lower() for name in kinds._fields)
 
 
-@kernel
-def margin_value(z, kind):
-    """φ(z)."""
-    if kind == MarginKind.SMOOTH_HINGE:
-        return 1.0 - 2.0 * z if z <= 0.0 else max(1.0 - z, 0.0) ** 2
-    if kind == MarginKind.HINGE:
-        return max(1.0 - z, 0.0)
-    if kind == MarginKind.PERCEPTRON:
-        return max(-z, 0.0)
-    if kind == MarginKind.SQUARE:
-        return (1.0 - z) ** 2
-    return (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
+def kind_code(kind, kinds):
+    """The number of a kind in compiled functions; a ValueError lists the valid names."""
+    check_choice("loss", kind, kind_names(kinds))
+    return float(getattr(kinds, kind.upper()))
 
 
 @kernel
-def margin_slope(z, kind):
-    """−φ'(z); at the corners of hinges the side on which a row is learned."""
+def margin_loss(z, kind):
+    """φ(z) and −φ'(z); at the corners of hinges the slope of the side on which a row is learned."""
     if kind == MarginKind.SMOOTH_HINGE:
-        return 2.0 if z <= 0.0 else 2.0 * max(1.0 - z, 0.0)
+        slack = max(1.0 - z, 0.0)
+        return (1.0 - 2.0 * z, 2.0) if z <= 0.0 else (slack**2, 2.0 * slack)
     if kind == MarginKind.HINGE:
-        return 1.0 if z < 1.0 else 0.0
+        return max(1.0 - z, 0.0), 1.0 if z < 1.0 else 0.0
     if kind == MarginKind.PERCEPTRON:
-        return 1.0 if z <= 0.0 else 0.0
+        return max(-z, 0.0), 1.0 if z <= 0.0 else 0.0
     if kind == MarginKind.SQUARE:
-        return 2.0 * (1.0 - z)
-    return 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
+        return (1.0 - z) ** 2, 2.0 * (1.0 - z)
+    value = (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
+    return value, 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
 
 
 @kernel
@@ -62,8 +56,9 @@ def margin_gradient(theta, truth, g, params, work):
     value, kind = 0.0, int(params[0])
     for k in range(theta.shape[0]):
         v = 2.0 * truth[k] - 1.0 if params[1] > 0.0 else truth[k]
-        value += margin_value(v * theta[k], kind)
-        g[k] = -v * margin_slope(v * theta[k], kind)
+        loss, slope = margin_loss(v * theta[k], kind)
+        value += loss
+        g[k] = -v * slope
     return value
 
 
@@ -99,9 +94,7 @@ class MarginLoss(Surrogate):
 
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the compiled function for scores of length `dim`."""
-        check_choice("loss", self.kind, kind_names(MarginKind))
-        code = float(getattr(MarginKind, self.kind.upper()))
-        return np.array([code, self._of_indicators]), np.zeros(0)
+        return np.array([kind_code(self.kind, MarginKind), self._of_indicators]), np.zeros(0)
 
     def mean(self, theta: Floats) -> Floats:
         """2σ(θ) − 1 if they are probabilities, else the vertex of the largest score, (n, dim)."""
@@ -228,12 +221,11 @@ class ResidualLoss(Surrogate):
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the compiled function."""
-        check_choice("loss", self.kind, kind_names(ResidualKind))
+        code = kind_code(self.kind, ResidualKind)
         default = {"huber": 0.2, "epsilon_insensitive": 0.1}.get(self.kind, 0.0)
         epsilon = default if self.epsilon is None else self.epsilon
         allowed = "be a number at least 0, or None"
         epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)
-        code = float(getattr(ResidualKind, self.kind.upper()))
         return np.array([code, epsilon, self._quantile()]), np.zeros(0)
 
     def value_and_gradient(self, theta, V):

@@ -1,5 +1,6 @@
 """An ensemble of step sizes and of their averages: no tuning, even with concept drift."""
 
+import contextlib
 import math
 from collections.abc import Sequence
 from enum import IntEnum
@@ -8,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from skstructured._base.component import parameters, resolve
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_positive, check_real
 from skstructured._engine.compiled import are_kernels, is_kernel, kernel
 from skstructured._engine.enums import plain_integers
-from skstructured._engine.mixing import THINNING
+from skstructured._engine.mixing import PROBABILITY_FLOOR, THINNING, MixtureKind, MixtureTotal
 from skstructured._engine.state import OWN, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
-from skstructured.guarantees.certificates import mixture_certificate
+from skstructured.guarantees.certificates import MixtureCertificate, gap_constants
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
@@ -234,9 +236,58 @@ class StepMixture(OnlineOptimizer):
         names = [repr(expert) for expert in self.experts()]
         return names + [f"average of {name}" for name in names] if averaged else names
 
-    def certificate(self, loss: Loss, state: Any, delta: float | None = None) -> Any:
-        """The bound against every U, by an expert among `others`, and against the experts."""
-        return mixture_certificate(self, loss, state, delta)
+    def certificate(
+        self, loss: Loss, state: Any, delta: float | None = None, names: Any = None
+    ) -> MixtureCertificate:
+        """The bound against every U, by an expert among `others`, and against the experts.
+
+        Parameters
+        ----------
+        loss : FenchelYoung
+            The loss of the learner.
+        state : LinearState
+            The state of its model.
+        delta : float or None, default=None
+            Probability that the bound fails; None bounds the expectation.
+        names : list of str or None, default=None
+            Names of the experts, if the state has more than the optimizer: bounds against every U
+            are those of the optimizer's, which come first. None uses `names`.
+
+        Returns
+        -------
+        MixtureCertificate
+
+        Raises
+        ------
+        GuaranteeError
+            If `share` does not include "thinning".
+        """
+        if not (state.rates == THINNING).any():
+            raise GuaranteeError(
+                f'share={self.share!r} has no regret bound: include "thinning" in share.'
+            )
+        certificates = []
+        for expert, vector in zip(self.experts(), state.vectors, strict=names is None):
+            with contextlib.suppress(GuaranteeError):
+                certificates.append(expert.certificate(loss, vector, delta))
+        constants = gap_constants(loss, 0.0, delta) | {"overhead": overhead(state)}
+        names = self.names(state.summed) if names is None else names
+        losses = dict(zip(names, map(float, state.sums), strict=True))
+        return MixtureCertificate(constants, losses, certificates)
+
+
+def overhead(state: Any) -> float:
+    """A in nats, of the `LinearState` of a mixture; see `MixtureCertificate`."""
+    groups, rates, experts = state.shares.shape
+    price = math.log(rates * experts)
+    thinning = 1.9  # −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out
+    if state.kind in (MixtureKind.CLASSES, MixtureKind.LABELS):
+        floor = -math.log1p(-PROBABILITY_FLOOR)  # of a round
+        price += 2.0 * thinning + state.totals[MixtureTotal.ROUNDS] * floor
+        return float(groups * state.totals[MixtureTotal.HEAVIEST] * price)
+    if price == 0.0:
+        return 0.0
+    return float(state.totals[MixtureTotal.GAP] * (2.0 + 2.0 * thinning / price))
 
 
 def _rate(share):

@@ -14,8 +14,7 @@ from skstructured.decoders import DECODERS
 from skstructured.extend._types import Array, Features, Floats, Outputs
 from skstructured.extend.decoder import Decoder
 from skstructured.losses import FenchelYoung
-from skstructured.losses.oracles import KAPPA_0
-from skstructured.regularizers import Shannon, SquaredNorm
+from skstructured.regularizers import KAPPA_0, Shannon, SquaredNorm
 from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import Chains, indicators
 

@@ -12,7 +12,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import OutputSpace
-from skstructured.spaces._labels import LabelSpace
+from skstructured.spaces.simplex import LabelSpace
 
 
 @kernel
@@ -179,9 +179,9 @@ def best_size(p, empty, counts, inverse):
 
 @kernel
 def _best_sizes(P, empty, counts, inverse, sizes):
-    """`best_size` of every row of P, empty (n,)."""
+    """`best_size` of every row of P."""
     for i in range(P.shape[0]):
-        sizes[i] = best_size(P[i], empty[i], counts, inverse)
+        sizes[i] = best_size(P[i], empty, counts, inverse)
 
 
 def best_label_sets(mu, empty):
@@ -194,8 +194,7 @@ def best_label_sets(mu, empty):
     falling, sizes = np.take_along_axis(mu, order, axis=1), np.empty(len(mu))
     d = mu.shape[1]
     counts, inverse = np.empty((d + 1) * (d + 2) // 2), np.empty(2 * d + 1)
-    worth = np.full(len(mu), float(empty))
-    _best_sizes(np.ascontiguousarray(falling), worth, counts, inverse, sizes)
+    _best_sizes(np.ascontiguousarray(falling), float(empty), counts, inverse, sizes)
     V = np.empty(mu.shape)
     np.put_along_axis(V, order, (np.arange(d) < sizes[:, None]).astype(np.float64), axis=1)
     return V

@@ -11,8 +11,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.extend._types import Floats, Given, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry
-from skstructured.spaces._labels import LabelSpace, declared_order
-from skstructured.spaces.simplex import Simplex, log_softmax
+from skstructured.spaces.simplex import LabelSpace, Simplex, declared_order, log_softmax
 
 
 @kernel
@@ -153,9 +152,7 @@ class OrdinalChain(LabelSpace):
     def _declared_order(self, *labels):
         """`categories`, else those of the first ordered categorical among `labels`, else None."""
         declared = [self.categories, *map(declared_order, labels)]
-        order = next(
-            (np.asarray(candidate) for candidate in declared if candidate is not None), None
-        )
+        order = next((np.asarray(names) for names in declared if names is not None), None)
         if order is not None and (order.ndim != 1 or not 2 <= len(order) == len(set(order))):
             raise ValueError(
                 f"categories must list at least two distinct labels, got {order.tolist()!r}."

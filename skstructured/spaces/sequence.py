@@ -12,8 +12,7 @@ from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured.extend._readers import SequenceReader
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
-from skstructured.spaces._labels import LabelSpace
-from skstructured.spaces.simplex import Simplex
+from skstructured.spaces.simplex import LabelSpace, Simplex
 
 
 class Chains(Ragged):

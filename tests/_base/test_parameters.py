@@ -112,7 +112,10 @@ def mixture(**given):
 
 BAD = [
     (bandit_gaptron(), "radius must be given: the size of the comparator cannot be"),
-    (bandit_gaptron("x", radius=1), "loss='x' is not known; valid losses are"),
+    (
+        bandit_gaptron("x", radius=1),
+        "loss must be one of 'logistic', 'hinge', 'smooth_hinge', got 'x'",
+    ),
     (bandit_gaptron(radius=1, horizon=0), "horizon must be an integer from 1"),
     (bandit_gaptron(radius=1, horizon=10**400), "horizon must be an integer from 1"),
     (bandit_gaptron(radius=1, feature_norm=0), "feature_norm must be a positive"),

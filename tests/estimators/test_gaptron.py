@@ -243,7 +243,7 @@ def test_probabilities_are_those_of_the_logistic_loss(rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (gaptron("squared"), r"loss='squared' is not known; valid losses are 'logistic'"),
+        (gaptron("squared"), r"loss must be one of 'logistic', .*, got 'squared'"),
         (gaptron(radius=-1), r"radius must be a positive number, got -1"),
         (gaptron(feature_norm=0), r"feature_norm must be a positive number, got 0"),
         (gaptron(decoder="best"), r"decoder='best' is not known"),

@@ -9,8 +9,7 @@ from plain import predictor
 
 from benchmarks.adversaries import LabelNoise, play
 from skstructured import OnlineStructuredPredictor, RiskMonitor
-from skstructured.evaluation import progressive_validate
-from skstructured.evaluation.display import RegretDisplay
+from skstructured.evaluation import RegretDisplay, progressive_validate
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -76,20 +75,6 @@ def test_learners_are_colors_and_kinds_are_line_styles(results):
     assert RegretDisplay.from_result(result).name == "OnlineStructuredPredictor"
 
 
-def test_a_given_comparator_is_drawn_with_and_without_a_theorem(results, rng):
-    U = rng.randn(3, 6)
-    for name in ("logistic", "sparsemax"):
-        lines = RegretDisplay.from_result(results[name], comparator=U).lines_
-        for kind, values in expected_curves(results[name], U).items():
-            np.testing.assert_allclose(lines[kind].get_ydata(), values)
-    display = RegretDisplay.from_result(results["nearest"], comparator=U)
-    assert set(display.lines_) == {"loss", "comparator"}
-    compared = np.cumsum(results["nearest"].comparator_loss(U))
-    np.testing.assert_allclose(display.lines_["comparator"].get_ydata(), compared)
-    with pytest.raises(ValueError, match=r"U must have shape \(3, 6\)"):
-        RegretDisplay.from_result(results["nearest"], comparator=U[:, :2])
-
-
 def test_the_certificate_is_drawn_where_rows_are_independent(results, rng):
     X, y = rng.randn(N, 2), rng.randint(3, size=N)
     model = OnlineStructuredPredictor(optimizer="ogd", average=False)
@@ -122,13 +107,13 @@ def test_given_axes_are_drawn_on(results):
 def test_long_curves_are_thinned_and_end_with_the_run():
     space = space_of("simplex-shannon", 3)
     result = play(predictor(), LabelNoise(9000, random_state=0), space)
-    display = RegretDisplay.from_result(result, comparator=np.zeros((3, 6)))
+    display = RegretDisplay.from_result(result)
     rounds = display.rounds
     assert len(rounds) == 2000 and rounds[0] == 1 and rounds[-1] == 9000
     assert np.all(np.diff(rounds) > 0)
     cumulative = np.cumsum(result.expected_target_loss)
     np.testing.assert_array_equal(display.lines_["loss"].get_ydata(), cumulative[rounds - 1])
-    np.testing.assert_allclose(display.bound, rounds * np.log2(3))  # U = 0: no regret term
+    assert display.bound[-1] == pytest.approx(result.regret_bound())
     assert {len(line.get_ydata()) for line in display.lines_.values()} == {2000}
 
 

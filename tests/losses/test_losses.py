@@ -215,7 +215,7 @@ def test_losses_without_a_theorem_say_so():
             "only supported for multilabel outputs and ordinal",
         ),
         ("hypercube", ZeroOneLoss(), ValueError, "only supported for classes"),
-        ("simplex", GapSurrogate(kind="x"), ValueError, "valid losses are"),
+        ("simplex", GapSurrogate(kind="x"), ValueError, "loss must be one of 'logistic'"),
         ("simplex", None, TypeError, "a string or an instance of Surrogate, got None"),
     ],
 )

@@ -17,8 +17,8 @@ from streams import next_scores, weighted_vertices
 from skstructured import GuaranteeError, OnlineStructuredPredictor
 from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
-from skstructured.guarantees.certificates import overhead
 from skstructured.optimizers import ParameterFree, StepMixture
+from skstructured.optimizers.step_mixture import overhead
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)
 SHARES = ("thinning", 0.02)

@@ -23,7 +23,7 @@ from skstructured.extend.output_space import OutputSpace
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences import _decoding as of_sequences
-from skstructured.sequences._decoding import fenchel_young_over
+from skstructured.sequences._decoding import fenchel_young_over, rule_of
 
 #: α n that are tried, the largest first: 1 is C=1 of LogisticRegression.
 ALPHA_STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -247,7 +247,8 @@ class ConditionalRandomField(DecodedPredictions, BatchPredictor):
         regularizer = resolve_regularizer(None, space.fit(y))
         self.loss_ = fenchel_young_over(space, regularizer, 1.0)
         self.loss_.constants_of()  # refuses a pair without an oracle
-        self.loss_.rule(self._given_decoder())  # refuses decoders that sequences do not know
+        if space.reader.has_sequences:
+            rule_of(self._given_decoder())  # refuses decoders that sequences do not know
         self.random_state_ = check_random_state(self.random_state)
         return space
 

@@ -14,7 +14,6 @@ from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER_SEARCH
 from skstructured.estimators._auto import draw_seeds, is_auto
 from skstructured.estimators.kernel._values import counted_rows, kernel_of, width_of
-from skstructured.guarantees.certificates import mixture_certificate
 
 
 def frequencies_of(p, m, rng):
@@ -184,9 +183,7 @@ class FeatureModel(LinearModel):
     def _theorem(self, delta):
         if not self.has_lines:
             return super()._theorem(delta)
-        return mixture_certificate(
-            self.optimizer, self.loss, self.state, delta, self.expert_names()
-        )
+        return self.optimizer.certificate(self.loss, self.state, delta, self.expert_names())
 
     def _raw(self, Z):
         if not self.has_lines:

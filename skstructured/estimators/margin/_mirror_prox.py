@@ -12,8 +12,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.enums import plain_integers
 from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._closed_forms import StepRule, chord_step
-from skstructured.losses.oracles import find_oracle
-from skstructured.regularizers import SquaredNorm
+from skstructured.regularizers import SquaredNorm, find_oracle
 
 
 @plain_integers

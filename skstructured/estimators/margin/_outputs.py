@@ -15,8 +15,8 @@ from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks
 from skstructured.estimators.margin._closed_forms import BlockKind, best_matching
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.spaces._labels import check_costs
 from skstructured.spaces.permutahedron import rank_vertex
+from skstructured.spaces.simplex import check_costs
 
 
 def random_vertices(space, n):
