@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
-from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
     FIRST_ROWS,
     SMALLEST_DEVIATION,
@@ -28,8 +27,8 @@ from skstructured._engine.moments import (
 )
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import SHORTEST_ROW, Rows, rows_in_cache
-from skstructured._engine.saved import renamed
-from skstructured._engine.state import Call, State, at_once
+from skstructured._engine.state import Call, State, at_once, renamed
+from skstructured._engine.types import Array, Floats
 
 #: The order of one row; it is not written to.
 SINGLE_ROW = np.zeros(1, dtype=np.int64)

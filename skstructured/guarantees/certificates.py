@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.mixing import PROBABILITY_FLOOR, THINNING, MixtureKind, MixtureTotal
+from skstructured._engine.mixing import PROBABILITY_FLOOR
+from skstructured._engine.state import THINNING, MixtureKind, MixtureTotal
 from skstructured.extend._types import Floats, Loss
 from skstructured.guarantees._coin_betting import Game, linear_regret, target_regret
 from skstructured.guarantees.risk import read_delta

@@ -9,10 +9,8 @@ import numpy as np
 
 from skstructured._base.component import parameters, resolve
 from skstructured._base.validation import check_bool, check_positive, check_real
-from skstructured._engine.compiled import are_kernels, is_kernel, kernel
-from skstructured._engine.enums import plain_integers
-from skstructured._engine.mixing import THINNING
-from skstructured._engine.state import OWN, new_state
+from skstructured._engine.compiled import is_kernel, kernel, plain_integers
+from skstructured._engine.state import OWN, THINNING, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
 from skstructured.guarantees.certificates import mixture_certificate
@@ -196,7 +194,7 @@ class StepMixture(OnlineOptimizer):
                     f"others must be optimizers with scale_kernel and step_kernel, got {other!r}."
                 )
             kernels = other.scale_kernel, other.step_kernel
-            if is_kernel(unit_scale) and not are_kernels(kernels):
+            if is_kernel(unit_scale) and not all(map(is_kernel, kernels)):
                 raise ValueError(f"others must have compiled functions, got {other!r}.")
         experts = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not experts:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import less
+from skstructured._engine.state import less
 from skstructured.extend._types import Floats, Given, Packed, Seed
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace

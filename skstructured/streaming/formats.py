@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skstructured._base.table_files import MISSING_TEXTS
-from skstructured._engine.arrays import Array
+from skstructured._engine.types import Array
 
 
 class NumberFormats(NamedTuple):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.types import Array, Floats
 from skstructured._learners.lock import learning_aside
 from skstructured.streaming import formats
 from skstructured.streaming.formats import ISO_FORMAT, NUMBER_FORMATS, is_missing, possible_formats

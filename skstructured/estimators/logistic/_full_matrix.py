@@ -14,8 +14,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from skstructured._base.validation import writable
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.state import State, at_once, clear, copy_into, inner
 
 #: Rounds between two checks of how far P is from the inverse of A.

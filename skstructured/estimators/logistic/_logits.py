@@ -5,8 +5,7 @@ Newton steps are found by conjugate gradients, or in closed form if A is diagona
 
 from enum import IntEnum
 
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.state import copy_into
 from skstructured.spaces.simplex import softmax_into
 
