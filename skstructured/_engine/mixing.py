@@ -272,10 +272,14 @@ def judge_experts(
         else:
             copy_into(slope, g[0])
             values[r] = lost[0]
-    if mixed and weight > 0.0:
-        learn_shares(kind, shares, rates, totals, g, y, weight, lost, sums)
-    if kind < MixtureKind.SCORES:  # means become gradients
+    if kind == MixtureKind.SCORES and weight > 0.0:
         for b in range(experts):
+            lost[b] *= weight
+        learn_losses(shares, rates, totals, lost, sums)
+    if kind < MixtureKind.SCORES:
+        if weight > 0.0:
+            learn_log_losses(kind, shares, rates, totals, g, y, weight, lost, sums)
+        for b in range(experts):  # means become gradients
             less(g[b], y)
 
 
@@ -405,17 +409,6 @@ def means_of(kind, theta, means):
     for i in range(flat.shape[0]):
         e = exp_of(max(-abs(scores[i]), LOWEST_EXPONENT))
         flat[i] = (1.0 if scores[i] >= 0.0 else e) / (1.0 + e)
-
-
-@kernel
-def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
-    """The experts' weights after a round."""
-    if kind != MixtureKind.SCORES:
-        learn_log_losses(kind, shares, rates, totals, means, y, weight, losses, sums)
-        return
-    for b in range(losses.shape[0]):
-        losses[b] *= weight
-    learn_losses(shares, rates, totals, losses, sums)
 
 
 @kernel
