@@ -42,14 +42,14 @@ class Counted(NamedTuple):
     """Rows that were transformed as if they had been counted.
 
     `places` is their order; `commit` counts them, see `at_once`, and `undo` uncounts them. If
-    requested, `before` are the data of the rows as for predictions: each before it was counted.
+    requested, `prior_data` are the data of the rows as for predictions: each before it was counted.
     """
 
     rows: Rows
     places: Array
     commit: Call
     undo: Call
-    before: Array
+    prior_data: Array
 
 
 class RunningScale(State):
@@ -216,7 +216,7 @@ class RunningScale(State):
         np.divide(1.0, deviation, out=inverse, where=there)
 
     def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
-        """`apply` that counts rows by its result's `commit`; `ahead` requests their `before`."""
+        """`apply` that counts rows by its result's `commit`; `ahead` requests their `prior_data`."""
         if not self.used:
             if self.indicators:
                 rows, order = self._widened(rows.taken(order)), np.arange(len(order))

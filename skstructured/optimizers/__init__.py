@@ -6,7 +6,7 @@ from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import CoordinatePiSTOL, PiSTOL
-from skstructured.optimizers.step_mixture import StepMixture
+from skstructured.optimizers.step_mixture import EXPERTS, StepMixture
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -18,13 +18,7 @@ __all__ = [
     "StepMixture",
 ]
 
-OPTIMIZERS = {
-    "ogd": GradientDescent,
-    "adaptive": AdaptiveGradientDescent,
-    "mixture": StepMixture,
-    "parameter_free": ParameterFree,
-    "pistol": PiSTOL,
-}
+OPTIMIZERS = {**EXPERTS, "mixture": StepMixture}
 
 
 def resolve_optimizer(optimizer):

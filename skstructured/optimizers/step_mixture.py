@@ -19,6 +19,14 @@ from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
+#: Optimizers that can be experts, by their short names.
+EXPERTS = {
+    "ogd": GradientDescent,
+    "adaptive": AdaptiveGradientDescent,
+    "parameter_free": ParameterFree,
+    "pistol": PiSTOL,
+}
+
 
 @plain_integers
 class RelativeState(IntEnum):
@@ -181,13 +189,7 @@ class StepMixture(OnlineOptimizer):
 
     def experts(self) -> list[OnlineOptimizer]:
         """The optimizers that are mixed, in the order of their weights."""
-        named = {
-            "adaptive": AdaptiveGradientDescent,
-            "ogd": GradientDescent,
-            "parameter_free": ParameterFree,
-            "pistol": PiSTOL,
-        }
-        others = [resolve("others", other, named, OnlineOptimizer) for other in self.others]
+        others = [resolve("others", other, EXPERTS, OnlineOptimizer) for other in self.others]
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
                 raise ValueError(

@@ -114,10 +114,12 @@ class MappedScale(State):
         mapped = self._behind(pending.rows, pending.places)
         earlier_data = mapped.data
         if ahead and self.used:
-            matrix = pending.before.reshape(pending.rows.n_rows, -1)
-            earlier = pending.rows._replace(data=pending.before, X=matrix)
+            matrix = pending.prior_data.reshape(pending.rows.n_rows, -1)
+            earlier = pending.rows._replace(data=pending.prior_data, X=matrix)
             earlier_data = self._behind(earlier, pending.places).data
-        return pending._replace(rows=mapped, places=np.arange(mapped.n_rows), before=earlier_data)
+        return pending._replace(
+            rows=mapped, places=np.arange(mapped.n_rows), prior_data=earlier_data
+        )
 
     def _behind(self, ready, places):
         """Rows z in the order of `places`, with φ behind."""
