@@ -216,7 +216,7 @@ class RunningScale(State):
         np.divide(1.0, deviation, out=inverse, where=there)
 
     def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
-        """`apply` that counts rows by its result's `commit`; `ahead` requests their `prior_data`."""
+        """`apply` that counts rows by its result's `commit`; `ahead` requests `prior_data`."""
         if not self.used:
             if self.indicators:
                 rows, order = self._widened(rows.taken(order)), np.arange(len(order))
