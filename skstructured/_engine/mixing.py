@@ -1,9 +1,9 @@
-"""How the scores of several experts become one, and how the experts' weights follow their losses.
+"""Experts in the loop: their scores, losses and steps, and the mixture that is played.
 
-Weights are ``u`` of shape (groups, R, N): for each group of outputs that is mixed by itself, the
-joint weights of R rates of sharing and N experts, which sum to 1. A round multiplies them by
-``exp(−η ℓ)``; then each rate r shares, ``u_r ← (1 − α_r) u_r + α_r Σu_r/N``, and the rates share
-among each other by the rate that thins out, so none is lost for ever.
+The weights of experts are ``u`` of shape (groups, R, N): for each group of outputs that is mixed by
+itself, the joint weights of R rates of sharing and N experts, which sum to 1. A round multiplies
+them by ``exp(−η ℓ)``; then each rate r shares, ``u_r ← (1 − α_r) u_r + α_r Σu_r/N``, and the rates
+share among each other by the rate that thins out, so none is lost for ever.
 """
 
 import math
@@ -11,6 +11,7 @@ import math
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel
 from skstructured._engine.simd import LOWEST_EXPONENT, exp_of
 from skstructured._engine.state import (
+    RENEWAL_ROUNDS,
     LoopOption,
     LoopState,
     MixtureKind,
@@ -411,11 +412,11 @@ def means_of(kind, theta, means):
         flat[i] = (1.0 if scores[i] >= 0.0 else e) / (1.0 + e)
 
 
-@kernel
+@kernel(inline=True)
 def renew_expert(vector, Theta, dim, dense, e):
-    """Count a round, and sum ‖Θ_e‖² again, if it is kept."""
+    """Count a round, and after many of them sum ‖Θ_e‖² again, if it is kept."""
     vector[LoopState.RENEWED] += 1.0
-    if vector[LoopState.NORM_AT] == 0.0:
+    if vector[LoopState.RENEWED] < RENEWAL_ROUNDS or vector[LoopState.NORM_AT] == 0.0:
         return
     first, last, total = e * dim, (e + 1) * dim, 0.0
     block = (first, last, 0, Theta.shape[1]) if dense else (0, Theta.shape[0], first, last)

@@ -37,7 +37,6 @@ from skstructured._engine.mixing import (
 from skstructured._engine.move_and_score import WAITING_ROWS, add_dense_rows, scores_of_row
 from skstructured._engine.rows import LONGEST_ROW, SHORTEST_ROW, Rows, in_range
 from skstructured._engine.state import (
-    RENEWAL_ROUNDS,
     Call,
     LinearState,
     LoopOption,
@@ -156,10 +155,7 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
                 *rows, order[r], coming, Theta, state, move, u, weight[after], raw
             )
         for e in range(n_experts):
-            if vectors[e, LoopState.RENEWED] + 1.0 < RENEWAL_ROUNDS:
-                vectors[e, LoopState.RENEWED] += 1.0
-            else:
-                renew_expert(vectors[e], Theta, dim, dense, e)
+            renew_expert(vectors[e], Theta, dim, dense, e)
         offset += n_scores
         truths += length
     return -1
@@ -255,11 +251,7 @@ def learn_rows(  # the hot loop
             data, indices, indptr, width, order[r], order[after], Theta, vector, move,
             u if w > 0.0 else 0.0, weight[after], raw,
         )  # fmt: skip
-        renewed = vector[LoopState.RENEWED] + 1.0
-        if renewed < RENEWAL_ROUNDS:
-            vector[LoopState.RENEWED] = renewed
-        else:
-            renew_expert(vector, Theta, dim, dense, none)
+        renew_expert(vector, Theta, dim, dense, none)
         offset += dim
     if waiting:
         add_dense_rows(data, width, order[start : n if stopped < 0 else stopped], waits, A)
