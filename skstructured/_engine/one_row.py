@@ -15,7 +15,6 @@ from skstructured._engine.types import (
     LOOP_TYPE,
     LOOP_TYPES,
     MATRIX,
-    READ_CUBE,
     READ_INT64,
     READ_MATRIX,
     READ_VECTOR,
@@ -99,7 +98,8 @@ def play_rows(learned, scales, raws, averaged, played):
 @kernel(
     signature=types.boolean(
         *(int64, READ_INT64, float64, float64, READ_MATRIX, READ_MATRIX),
-        *(types.boolean, types.boolean, READ_MATRIX, READ_MATRIX, READ_CUBE, int64, MATRIX),
+        *(types.boolean, types.boolean, READ_MATRIX, READ_MATRIX),
+        *(types.Array(float64, 3, "C", readonly=True), int64, MATRIX),
     )
 )
 def play_row(

@@ -28,7 +28,6 @@ VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
-READ_CUBE = types.Array(float64, 3, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
 #: Arguments of loops for rows: data, indices, indptr, width.

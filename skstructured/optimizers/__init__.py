@@ -6,7 +6,7 @@ from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import CoordinatePiSTOL, PiSTOL
-from skstructured.optimizers.step_mixture import EXPERTS, StepMixture
+from skstructured.optimizers.step_mixture import StepMixture
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -18,7 +18,7 @@ __all__ = [
     "StepMixture",
 ]
 
-OPTIMIZERS = {**EXPERTS, "mixture": StepMixture}
+OPTIMIZERS = {**StepMixture.single_optimizers, "mixture": StepMixture}
 
 
 def resolve_optimizer(optimizer):

@@ -19,14 +19,6 @@ from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import FixedStep, GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
-#: Optimizers that can be experts, by their short names.
-EXPERTS = {
-    "ogd": GradientDescent,
-    "adaptive": AdaptiveGradientDescent,
-    "parameter_free": ParameterFree,
-    "pistol": PiSTOL,
-}
-
 
 @plain_integers
 class RelativeState(IntEnum):
@@ -180,6 +172,13 @@ class StepMixture(OnlineOptimizer):
     """
 
     mixes = True
+    #: Optimizers that can be experts, by their short names.
+    single_optimizers = {
+        "ogd": GradientDescent,
+        "adaptive": AdaptiveGradientDescent,
+        "parameter_free": ParameterFree,
+        "pistol": PiSTOL,
+    }
 
     steps: Sequence[float] = (1.0, 4.0, 16.0)
     adaptive: Sequence[float] = (0.25, 1.0, 4.0)
@@ -189,7 +188,8 @@ class StepMixture(OnlineOptimizer):
 
     def experts(self) -> list[OnlineOptimizer]:
         """The optimizers that are mixed, in the order of their weights."""
-        others = [resolve("others", other, EXPERTS, OnlineOptimizer) for other in self.others]
+        named = self.single_optimizers
+        others = [resolve("others", other, named, OnlineOptimizer) for other in self.others]
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
                 raise ValueError(
