@@ -6,9 +6,9 @@ import gc
 import numpy as np
 
 from skstructured._engine import compiled
-from skstructured._engine.addresses import address
 from skstructured._engine.compiled import Kernel, in_python, interpreted, is_kernel
 from skstructured._engine.rounds import Kernels
+from skstructured._engine.types import address
 
 #: By how much both forms of a kernel may differ: compiled sums are in another order.
 TOLERANCE = 1e-10

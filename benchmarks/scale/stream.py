@@ -82,7 +82,7 @@ def tell(out, marks):
 def errors(out, model):
     """How far the recursion of ‖Θ‖² and the statistics of the rows are from what they stand for."""
     state = model._state
-    true = float(np.vdot(state.own, state.own))
+    true = float(np.sum(state.parts()[0] ** 2))
     kept = float(state.vector[int(state.vector[LoopState.NORM_AT])])
     out.say(f"‖Θ‖² by recursion is off by {abs(kept - true) / true:.1e} of it")
 

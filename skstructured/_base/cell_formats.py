@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skstructured._engine.arrays import Array
+from skstructured._engine.types import Array
 
 #: Texts of missing values, in addition to numpy's.
 MISSING_TEXTS = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from skstructured._engine.arrays import Floats
+from skstructured._engine.types import Floats
 
 #: The objective and its gradient at weights; whether an iteration with these is the last one.
 Objective: TypeAlias = Callable[[Floats], tuple[float, Floats]]

@@ -7,8 +7,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._engine.arrays import Floats
 from skstructured._engine.state import OWN
+from skstructured._engine.types import Floats
 
 Plugin = TypeVar("Plugin")
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skstructured._base.validation import check_sparse
-from skstructured._engine.arrays import Array, Ints
+from skstructured._engine.types import Array, Ints
 
 
 class Ragged:

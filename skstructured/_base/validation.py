@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import DOUBLE, LONGEST_ROW, SHORTEST_ROW, Rows
 from skstructured._engine.state import State, is_learned
+from skstructured._engine.types import Array, Floats
 
 #: The end of the error for matrices, which names the learners of items.
 ITEMS_ADVICE = (

@@ -24,7 +24,7 @@ from skstructured._chains.best_paths import (
 )
 from skstructured._chains.forward_backward import batch_log_probabilities, batch_marginals
 from skstructured._chains.projection import add_vertices, projected
-from skstructured._engine.arrays import Floats, Ints
+from skstructured._engine.types import Floats, Ints
 
 
 def _plain(array, dtype=np.float64):

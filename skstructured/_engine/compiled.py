@@ -8,7 +8,8 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -19,7 +20,7 @@ from numba.core import event
 from numba.core.registry import CPUDispatcher
 from numba.extending import register_jitable
 
-from skstructured._engine.addresses import address
+from skstructured._engine.types import address
 
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -187,11 +188,6 @@ def interpreted_copy(function: Any) -> Any:
     names |= {name: form_of(names[name]) for name in set(code.co_names) & names.keys()}
     cells = [CellType(form_of(cell.cell_contents)) for cell in function.__closure__ or ()]
     return FunctionType(code, names, function.__name__, function.__defaults__, tuple(cells))
-
-
-def are_kernels(functions: Iterable[Any]) -> bool:
-    """Whether all functions can be compiled."""
-    return all(map(is_kernel, functions))
 
 
 def in_python(function: Any) -> Any:
@@ -384,3 +380,9 @@ def also_interpreted(function: Any) -> Any:
     """Have compiled functions call a function compiled that is interpreted if Python calls it."""
     ALSO_INTERPRETED.add(function)
     return register_jitable(nogil=True, error_model="numpy")(function)
+
+
+def plain_integers(kind: Any) -> Any:
+    """The members of an enum as a named tuple of integers, by which all versions of numba index."""
+    integers: Any = namedtuple(kind.__name__, kind.__members__)  # type: ignore[misc]
+    return integers(*map(int, kind.__members__.values()))

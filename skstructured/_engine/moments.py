@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.rows import SHORTEST_ROW
-from skstructured._engine.state import clear, copy_into
+from skstructured._engine.state import clear, copy_into, inner
+from skstructured._engine.types import Array, Floats
 
 
 @plain_integers
@@ -106,19 +105,6 @@ def gather(z, weight, statistics):
         d = limit[j] if d > limit[j] else d
         total[j] += weight * d
         squares[j] += weight * d * d
-
-
-def _square_of_array(z: Floats) -> Any:
-    return z @ z
-
-
-@kernel(fastmath=FASTMATH, python=_square_of_array)
-def square(z):
-    """‖z‖²."""
-    total = 0.0
-    for j in range(z.shape[0]):
-        total += z[j] * z[j]
-    return total
 
 
 @kernel(fastmath=FASTMATH)
@@ -296,7 +282,7 @@ def standardize_rows(
                 continue
             size = transform(x, statistics, out[r])
             lacks = size != size
-            size = square(out[r]) if lacks else size
+            size = inner(out[r], out[r]) if lacks else size
             if ahead:
                 copy_into(prior_out[r], out[r])
             is_first = robust and counts[RowCount.N_COUNTED] < FIRST_ROWS

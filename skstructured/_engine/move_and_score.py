@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numba import int64
 
-from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.mixing import MixtureTotal
 from skstructured._engine.simd import add_row, prefetch
+from skstructured._engine.state import MixtureTotal, axpy, clear, copy_into
+from skstructured._engine.types import Array, Floats, Kernel
 
 #: CSR kernels are compiled for each dimension up to this one.
 LARGEST_KNOWN_DIM = 32
@@ -63,6 +63,37 @@ def dense_move_and_score(
             Theta[k, width] += u * move[k]
             raw[k] += Theta[k, width]
     return z_sq
+
+
+def _scores_of_array(Theta: Floats, z: Floats, raw: Floats) -> None:
+    width, rows = len(z), len(raw)
+    raw[:] = Theta[:rows, :width] @ z
+    if Theta.shape[1] > width:
+        raw += Theta[:rows, width]
+
+
+@kernel(fastmath=FASTMATH, python=_scores_of_array)
+def scores_of_dense(Theta, z, raw):
+    """Raw scores Θz of one dense row, and the intercepts behind the features."""
+    width = z.shape[0]
+    for k in range(raw.shape[0]):
+        total = 0.0
+        for j in range(width):
+            total += Theta[k, j] * z[j]
+        raw[k] = total + Theta[k, width] if Theta.shape[1] > width else total
+
+
+@kernel
+def scores_of_row(data, indices, indptr, width, row, Theta, raw):
+    """Θz of a row, of all rows of Θ, or of its columns if rows are CSR."""
+    if indptr.shape[0] == 0:
+        scores_of_dense(Theta, data[row * width : (row + 1) * width], raw)
+        return
+    clear(raw)
+    if Theta.shape[0] > width:
+        copy_into(raw, Theta[width])
+    for t in range(indptr[row], indptr[row + 1]):
+        axpy(raw, data[t], Theta[indices[t]])
 
 
 def with_feature_subset(totals: Floats, dim: int, experts: int, near: int, features: int) -> Floats:
@@ -114,11 +145,9 @@ def dense_move_and_score_pairs(
     intercept, has_near = Theta.shape[1] > width, state.shape[0] > MixtureTotal.SUBSET_SQ
     block_size, first, near = raw.shape[0], raw.shape[0], width
     if has_near:
-        block_size, near = (
-            int(state[MixtureTotal.SUBSET_BLOCK]),
-            int(state[MixtureTotal.SUBSET_WIDTH]),
-        )
+        block_size = int(state[MixtureTotal.SUBSET_BLOCK])
         first = int(state[MixtureTotal.SUBSET_START])
+        near = int(state[MixtureTotal.SUBSET_WIDTH])
     z_sq = 1.0 if intercept else 0.0
     for j in range(near):
         z_sq += z[j] * z[j]
@@ -234,9 +263,6 @@ def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Kern
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
 WAITING_ROWS = 48
 
-#: Bytes in a cache line.
-CACHE_LINE = 64
-
 
 def _add_rows_of_array(data: Floats, width: int, rows: Array, terms: Floats, A: Floats) -> None:
     factors = terms[: len(rows)].T
@@ -263,25 +289,3 @@ def add_dense_rows(data, width, rows, terms, A):
         for r in range(n):
             for k in range(dim):
                 A[k, width] += terms[r, k]
-
-
-def aligned_zeros(shape: tuple[int, ...], allocate: Any = np.zeros) -> Floats:
-    """Zeros that start at a cache line."""
-    size, spare = int(np.prod(shape)), CACHE_LINE // 8
-    array = allocate(size + spare)
-    start = -(array.ctypes.data // 8) % spare
-    return array[start : start + size].reshape(shape)
-
-
-def aligned(array: Array) -> Array:
-    """`array` itself if it is C-contiguous, owned and starts at a cache line, else such a copy."""
-    if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % CACHE_LINE == 0:
-        return array
-    return aligned_copy(array)
-
-
-def aligned_copy(array: Array) -> Array:
-    """A C-contiguous copy that starts at a cache line."""
-    copy = aligned_zeros(array.shape, np.empty)
-    copy[...] = array
-    return copy

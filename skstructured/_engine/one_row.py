@@ -5,7 +5,13 @@ import functools
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.addresses import (
+from skstructured._engine.compiled import kernel
+from skstructured._engine.moments import standardize_rows, transform
+from skstructured._engine.move_and_score import scores_of_dense
+from skstructured._engine.rounds import Kernels, play_raw
+from skstructured._engine.rows import in_range
+from skstructured._engine.state import copy_into, inner
+from skstructured._engine.types import (
     LOOP_TYPE,
     LOOP_TYPES,
     MATRIX,
@@ -13,17 +19,12 @@ from skstructured._engine.addresses import (
     READ_MATRIX,
     READ_VECTOR,
     VECTOR,
+    Kernel,
     address,
     as_loop,
     as_loss,
     function_at,
 )
-from skstructured._engine.arrays import Kernel
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.moments import Statistic, standardize_rows
-from skstructured._engine.rounds import Kernels, play_raw
-from skstructured._engine.rows import in_range
-from skstructured._engine.state import copy_into
 
 #: Steps that one compiled call for a row spares, if loops are compiled.
 STEPS_SPARED = 100.0
@@ -54,9 +55,7 @@ def learn_single_row(
 ):  # fmt: skip
     """Learn the row x (1, p); −1, 0 if it stops the loop and is not counted, or `ROW_REFUSED`."""
     (statistics, counts, used, centered, divided) = scale
-    width, x_sq = x.shape[1], intercept
-    for j in range(width):
-        x_sq += x[0, j] * x[0, j]
+    width, x_sq = x.shape[1], intercept + inner(x[0], x[0])
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return ROW_REFUSED
     first, none, nothing = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
@@ -96,29 +95,11 @@ def play_rows(learned, scales, raws, averaged, played):
         play_raw(learned, scales, raws[i : i + 1], averaged, theta, means, played[i])
 
 
-@kernel(fastmath=FASTMATH)
-def scores_of_dense(Theta, z, raw):
-    """Raw scores Θz, and the intercepts behind the features."""
-    width = z.shape[0]
-    for k in range(Theta.shape[0]):
-        total = 0.0
-        for j in range(width):
-            total += Theta[k, j] * z[j]
-        raw[k] = total + Theta[k, width] if Theta.shape[1] > width else total
-
-
 @kernel(
     signature=types.boolean(
         *(int64, READ_INT64, float64, float64, READ_MATRIX, READ_MATRIX),
-        *(
-            types.boolean,
-            types.boolean,
-            READ_MATRIX,
-            READ_MATRIX,
-            types.Array(float64, 3, "C", readonly=True),
-            int64,
-            MATRIX,
-        ),
+        *(types.boolean, types.boolean, READ_MATRIX, READ_MATRIX),
+        *(types.Array(float64, 3, "C", readonly=True), int64, MATRIX),
     )
 )
 def play_row(
@@ -130,31 +111,24 @@ def play_row(
     Returns whether the row and its scores are finite and in range; else `out` must not be read.
     """
     (rows, width), dim, n_experts = (Theta.shape[0], x.shape[1]), out.shape[1], len(vectors)
-    x_sq = 0.0
+    x_sq = inner(x[0], x[0])
     room = np.empty(width + 3 * rows)  # one allocation in the place of three
     z, raws = room[:width], room[width : width + rows].reshape((1, rows))
     theta = room[width + rows :].reshape((2, rows // dim, dim))
-    for j in range(width):
-        x_sq += x[0, j] * x[0, j]
-        z[j] = x[0, j]
-        if used:
-            cell = statistics[Statistic.LOW, j] if z[j] < statistics[Statistic.LOW, j] else z[j]
-            cell = statistics[Statistic.HIGH, j] if cell > statistics[Statistic.HIGH, j] else cell
-            scaled = (cell - statistics[Statistic.MEAN, j]) * statistics[Statistic.INVERSE, j]
-            z[j] = scaled if scaled == scaled else 0.0
     if not in_range(x_sq, shortest * shortest, longest * longest):
         return False
+    if used:
+        transform(x[0], statistics, z)
+    else:
+        copy_into(z, x[0])
     nothing, bound_indices = np.zeros(dim), np.zeros(n_experts, np.int64)
     summed = Theta.shape[0] > n_experts * dim
     mixed = (shares, nothing, nothing, nothing, kind, bound_indices, nothing, bound_indices)
     scores_of_dense(Theta, z, raws[0])
     learned = (Theta, 0, summed, vectors, *mixed)
     play_raw(learned, scales, raws, averaged, theta[0], theta[1], out[0])
-    size = 0.0
-    for k in range(dim):
-        size += out[0, k] * out[0, k]
     as_loss(loss)(out[0], nothing, out[1], nothing, nothing)
-    return size < np.inf
+    return inner(out[0], out[0]) < np.inf
 
 
 def compiled_play_row(kernels: Kernels) -> Kernel | None:

@@ -7,8 +7,8 @@ from scipy.sparse import csc_matrix, issparse
 from scipy.special import ndtri
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.state import State
+from skstructured._engine.types import Array, Floats
 
 #: Distance of an edge from the median, in robust deviations.
 EDGE_DEVIATIONS = 5.0
@@ -125,6 +125,22 @@ def quantiles_of(values: Floats, weight: Floats, shares: Floats, rounding: float
     left = np.searchsorted(below, shares - rounding)
     right = np.minimum(np.searchsorted(below, shares + rounding, side="right"), len(order) - 1)
     return 0.5 * (values[order[left]] + values[order[right]])
+
+
+def weighted_quantile(values: Floats, weight: Floats, shares: float | Floats) -> Floats:
+    """Quantiles of numbers (n,) that count as much as their weights (n,), interpolated linearly.
+
+    Numbers of weight 0 do not count. With equal weights they are those of `numpy.quantile`.
+    """
+    counted = weight > 0.0
+    values, weight = values[counted], weight[counted]
+    if len(weight) and weight.min() == weight.max():
+        return np.asarray(np.quantile(values, shares))
+    order = np.argsort(values)
+    values, weight = values[order], weight[order]
+    place = np.cumsum(weight) - 0.5 * weight
+    place -= place[0]
+    return np.interp(np.multiply(shares, place[-1]), place, values)
 
 
 def _sparse_edges(X: Any, weight: Floats) -> tuple[Floats, Floats]:

@@ -13,10 +13,47 @@ from typing import Any
 import numpy as np
 from numba import int64, types
 
-from skstructured._engine.addresses import (
+from skstructured._engine.compiled import (
+    FASTMATH,
+    also_interpreted,
+    count_steps,
+    in_python,
+    interpreted,
+    is_kernel,
+    kernel,
+)
+from skstructured._engine.mixing import (
+    fold_expert,
+    judge_experts,
+    means_of,
+    mix,
+    move_columns,
+    pack,
+    renew_expert,
+    score_experts,
+    step_experts,
+    usual_weight,
+)
+from skstructured._engine.move_and_score import WAITING_ROWS, add_dense_rows, scores_of_row
+from skstructured._engine.rows import LONGEST_ROW, SHORTEST_ROW, Rows, in_range
+from skstructured._engine.state import (
+    Call,
+    LinearState,
+    LoopOption,
+    LoopState,
+    MixtureKind,
+    clear,
+    copy_into,
+    count_round,
+    share_of,
+)
+from skstructured._engine.types import (
     FUNCTION_TYPES,
     LOOP_TYPE,
+    READ_ROWS,
     READ_VECTOR,
+    Array,
+    Floats,
     address,
     as_gather,
     as_loop,
@@ -25,41 +62,6 @@ from skstructured._engine.addresses import (
     as_prepare,
     as_scale,
     as_step,
-)
-from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import (
-    FASTMATH,
-    also_interpreted,
-    are_kernels,
-    count_steps,
-    in_python,
-    interpreted,
-    kernel,
-)
-from skstructured._engine.experts import (
-    fold_expert,
-    judge_experts,
-    means_of,
-    move_columns,
-    pack,
-    renew_expert,
-    score_experts,
-    step_experts,
-    usual_weight,
-)
-from skstructured._engine.mixing import MixtureKind, mix
-from skstructured._engine.move_and_score import WAITING_ROWS, add_dense_rows
-from skstructured._engine.rows import LONGEST_ROW, SHORTEST_ROW, Rows, in_range
-from skstructured._engine.state import (
-    RENEWAL_ROUNDS,
-    Call,
-    LinearState,
-    LoopOption,
-    LoopState,
-    clear,
-    copy_into,
-    count_round,
-    share_of,
 )
 
 #: Rows that compiled loops learn at a time.
@@ -153,10 +155,7 @@ def learn_rounds(rows, rounds, learned, constants, results, kernels, scales, ste
                 *rows, order[r], coming, Theta, state, move, u, weight[after], raw
             )
         for e in range(n_experts):
-            if vectors[e, LoopState.RENEWED] + 1.0 < RENEWAL_ROUNDS:
-                vectors[e, LoopState.RENEWED] += 1.0
-            else:
-                renew_expert(vectors[e], Theta, dim, dense, e)
+            renew_expert(vectors[e], Theta, dim, dense, e)
         offset += n_scores
         truths += length
     return -1
@@ -252,11 +251,7 @@ def learn_rows(  # the hot loop
             data, indices, indptr, width, order[r], order[after], Theta, vector, move,
             u if w > 0.0 else 0.0, weight[after], raw,
         )  # fmt: skip
-        renewed = vector[LoopState.RENEWED] + 1.0
-        if renewed < RENEWAL_ROUNDS:
-            vector[LoopState.RENEWED] = renewed
-        else:
-            renew_expert(vector, Theta, dim, dense, none)
+        renew_expert(vector, Theta, dim, dense, none)
         offset += dim
     if waiting:
         add_dense_rows(data, width, order[start : n if stopped < 0 else stopped], waits, A)
@@ -287,7 +282,8 @@ class Kernels:
         steps = [expert.step_kernel for expert in experts]
         self.functions: Any = (*kernels, *[None] * (4 - len(kernels))), scales, steps
         self.loop: Any = learn_rounds if several else learn_rows
-        self.in_python = not are_kernels([self.loop, *filter(None, kernels), *scales, *steps])
+        functions = [self.loop, *filter(None, kernels), *scales, *steps]
+        self.in_python = not all(map(is_kernel, functions))
 
     @functools.cached_property
     def addresses(self) -> Any:
@@ -348,37 +344,6 @@ class Kernels:
         return form, loop, rows.arrays, *played, rounds, state.learned, *arguments, *functions
 
 
-def _scores_of_arrays(
-    data: Floats, indices: Array, indptr: Array, width: int, row: int, Theta: Floats, raw: Floats
-) -> None:
-    W = Theta if len(indptr) else Theta.T
-    if len(indptr):
-        entries = slice(indptr[row], indptr[row + 1])
-        raw[:] = data[entries] @ W[indices[entries], : len(raw)]
-    else:
-        raw[:] = data[row * width : (row + 1) * width] @ W[:width]
-    if len(W) > width:
-        raw += W[width, : len(raw)]
-
-
-@kernel(python=_scores_of_arrays)
-def scores_of_row(data, indices, indptr, width, row, Theta, raw):
-    """Θz of a row, of all rows of Θ, or of its columns if rows are CSR."""
-    if indptr.shape[0] == 0:
-        z = data[row * width : (row + 1) * width]
-        for k in range(raw.shape[0]):
-            total = Theta[k, width] if Theta.shape[1] > width else 0.0
-            for j in range(width):
-                total += Theta[k, j] * z[j]
-            raw[k] = total
-        return
-    for k in range(raw.shape[0]):
-        raw[k] = Theta[width, k] if Theta.shape[0] > width else 0.0
-    for t in range(indptr[row], indptr[row + 1]):
-        for k in range(raw.shape[0]):
-            raw[k] += Theta[indices[t], k] * data[t]
-
-
 @kernel
 def without_averages(shares, n_experts, out):
     """Weights (groups, R, N) of experts that are not averages, the first `n_experts`, to sum 1."""
@@ -422,13 +387,7 @@ def play_raw(learned, scales, raws, averaged, theta, means, out):
 
 
 @kernel(
-    signature=int64(
-        int64,
-        LOOP_TYPE.signature.args[0],
-        READ_VECTOR,
-        types.boolean,
-        *LOOP_TYPE.signature.args[1:],
-    ),
+    signature=int64(int64, READ_ROWS, READ_VECTOR, types.boolean, *LOOP_TYPE.signature.args[1:]),
     worth=4e6,
 )
 def ahead(

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
-from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.types import Array
 
 #: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
 #: norms and of their sums then stay far from both ends of float64.

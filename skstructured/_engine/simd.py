@@ -8,8 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, lower_builtin, type_callable
 
-from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import kernel
+from skstructured._engine.types import Array
 
 #: 1.5·2⁵²: a number of the size of n added to it is rounded to an integer n, which then stands in
 #: the last bits of the sum. 1023 more, so that these bits are those of the exponent of 2ⁿ.

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
-from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
     FIRST_ROWS,
     SMALLEST_DEVIATION,
@@ -28,8 +27,8 @@ from skstructured._engine.moments import (
 )
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import SHORTEST_ROW, Rows, rows_in_cache
-from skstructured._engine.saved import renamed
-from skstructured._engine.state import Call, State, at_once
+from skstructured._engine.state import Call, State, at_once, renamed
+from skstructured._engine.types import Array, Floats
 
 #: The order of one row; it is not written to.
 SINGLE_ROW = np.zeros(1, dtype=np.int64)
@@ -43,14 +42,14 @@ class Counted(NamedTuple):
     """Rows that were transformed as if they had been counted.
 
     `places` is their order; `commit` counts them, see `at_once`, and `undo` uncounts them. If
-    requested, `before` are the data of the rows as for predictions: each before it was counted.
+    requested, `prior_data` are the data of the rows as for predictions: each before it was counted.
     """
 
     rows: Rows
     places: Array
     commit: Call
     undo: Call
-    before: Array
+    prior_data: Array
 
 
 class RunningScale(State):
@@ -217,7 +216,7 @@ class RunningScale(State):
         np.divide(1.0, deviation, out=inverse, where=there)
 
     def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
-        """`apply` that counts rows by its result's `commit`; `ahead` requests their `before`."""
+        """`apply` that counts rows by its result's `commit`; `ahead` requests `prior_data`."""
         if not self.used:
             if self.indicators:
                 rows, order = self._widened(rows.taken(order)), np.arange(len(order))

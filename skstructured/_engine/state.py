@@ -9,11 +9,8 @@ from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
-from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import FASTMATH, Kernel, kernel
-from skstructured._engine.enums import plain_integers
-from skstructured._engine.mixing import THINNING, MixtureKind, fresh_weights
-from skstructured._engine.move_and_score import aligned, aligned_copy, aligned_zeros
+from skstructured._engine.compiled import FASTMATH, Kernel, kernel, plain_integers
+from skstructured._engine.types import Array, Floats
 
 #: A function and its arguments.
 Call: TypeAlias = tuple[Any, ...]
@@ -99,6 +96,31 @@ class RoundSummary(IntEnum):
     MET, MEAN_LOG, SPREAD_LOG, REACH, LEFT_OUT = range(3, 8)
 
 
+@plain_integers
+class MixtureKind(IntEnum):
+    """Probabilities of classes are mixed, or of each label by itself, or scores; or one expert."""
+
+    CLASSES, LABELS, SCORES, ALONE = range(4)
+
+
+@plain_integers
+class MixtureTotal(IntEnum):
+    """Entries of the vector of totals; the last four if some experts read only a few features."""
+
+    # Rounds that counted; the largest weight of a round, 1 at least; and Δ of `learn_losses`.
+    ROUNDS, HEAVIEST, GAP = range(3)
+    # Rows of Θ in one block of experts, rows of it before those of experts that read the first
+    # features alone, how many features these are, and ‖z‖² of them in the row scored last.
+    SUBSET_BLOCK, SUBSET_START, SUBSET_WIDTH, SUBSET_SQ = range(3, 7)
+
+
+#: A rate of sharing below 0 stands for `thinning`.
+THINNING = -1.0
+
+#: Bytes in a cache line.
+CACHE_LINE = 64
+
+
 def new_state(entries: int, norm_at: int = 0) -> Floats:
     """Make the state vector of an optimizer.
 
@@ -121,22 +143,6 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
     vector = np.zeros(OWN + entries)
     vector[LoopState.RESCALE], vector[LoopState.NORM_AT] = 1.0, norm_at
     return vector
-
-
-@kernel
-def renew_norm(vector, Theta, block):
-    """Sum ‖Θ‖² again, if it is kept, over the rows and columns of a block."""
-    top, bottom, left, right = block
-    vector[LoopState.RENEWED] += 1.0
-    if vector[LoopState.NORM_AT] == 0.0:
-        return
-    total = 0.0
-    for i in range(top, bottom):
-        row_total = 0.0
-        for j in range(left, right):
-            row_total += Theta[i, j] * Theta[i, j]
-        total += row_total
-    vector[int(vector[LoopState.NORM_AT])], vector[LoopState.RENEWED] = total, 0.0
 
 
 @kernel
@@ -176,6 +182,16 @@ def raise_frozen() -> NoReturn:
     )
 
 
+#: Names of attributes today, by those that older versions have saved.
+NAMES = {"centre": "center", "centred": "centered", "_kind": "kind"}
+NAMES |= {"_intercept": "fit_intercept_", "_model": "model_"}
+
+
+def renamed(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a saved object, under the names that its attributes have today."""
+    return {NAMES.get(name, name): value for name, value in state.items()}
+
+
 class State:
     """Base of objects that hold learned arrays; see `skstructured._base.validation.writable`."""
 
@@ -206,6 +222,28 @@ def own(value: Any) -> Any:
     return value.copy() if isinstance(value, (np.ndarray, State)) else value
 
 
+def aligned_zeros(shape: tuple[int, ...], allocate: Any = np.zeros) -> Floats:
+    """Zeros that start at a cache line."""
+    size, spare = int(np.prod(shape)), CACHE_LINE // 8
+    array = allocate(size + spare)
+    start = -(array.ctypes.data // 8) % spare
+    return array[start : start + size].reshape(shape)
+
+
+def aligned(array: Array) -> Array:
+    """`array` itself if it is C-contiguous, owned and starts at a cache line, else such a copy."""
+    if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % CACHE_LINE == 0:
+        return array
+    return aligned_copy(array)
+
+
+def aligned_copy(array: Array) -> Array:
+    """A C-contiguous copy that starts at a cache line."""
+    copy = aligned_zeros(array.shape, np.empty)
+    copy[...] = array
+    return copy
+
+
 class LinearState(State):
     """The state of E experts, one without a mixture: Θ of all, sums behind, and their weights.
 
@@ -231,7 +269,8 @@ class LinearState(State):
         self.n_experts = n_optimizers * (2 if summed and kind != MixtureKind.ALONE else 1)
         self.rates = np.array([THINNING]) if rates is None else rates
         groups = dim if kind == MixtureKind.LABELS else 1
-        self.shares = fresh_weights(groups, len(self.rates), self.n_experts)
+        shape = groups, len(self.rates), self.n_experts
+        self.shares = np.full(shape, 1.0 / (len(self.rates) * self.n_experts))
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
         #: Which of a round's two bounds each optimizer sees.
         self.which = np.zeros(n_optimizers, dtype=np.int64)
@@ -293,20 +332,9 @@ class LinearState(State):
             return np.zeros(self._shape)
         return self.Theta.T if self.by_feature else self.Theta
 
-    @property
-    def own(self) -> Array:
-        """Θ as for dense rows, to be written to: of a state whose rows were stored."""
-        return (self.Theta.T if self.by_feature else self.Theta)[: self._own]
-
-    @property
-    def parts(self) -> tuple[Array, Array]:
-        """Θ, and the sums behind it."""
-        matrix = self.matrix
-        return matrix[: self._own], matrix[self._own :]
-
-    def parts_of(self, columns: Array) -> tuple[Array, Array]:
-        """`parts` of some columns alone, if Θ is stored by feature."""
-        matrix = self.Theta[columns].T
+    def parts(self, columns: Array | None = None) -> tuple[Array, Array]:
+        """Θ and the sums behind it, views; copies of some columns, if Θ is stored by feature."""
+        matrix = self.matrix if columns is None else self.Theta[columns].T
         return matrix[: self._own], matrix[self._own :]
 
     def copy(self) -> Self:
@@ -354,6 +382,13 @@ def clear(target):
     """Set target to 0, by a loop for the same reason."""
     for k in range(target.shape[0]):
         target[k] = 0.0
+
+
+@kernel(inline=True)
+def less(mean, truth):
+    """Mean ← mean − truth: the last line of a function that has written a mean."""
+    for k in range(mean.shape[0]):
+        mean[k] -= truth[k]
 
 
 def _add_array(target: Array, factor: float, row: Array) -> None:

@@ -11,7 +11,6 @@ from numba.core.errors import NumbaError
 
 from skstructured._base.plugins import check_kernels, check_state, check_vertices, is_builtin
 from skstructured._base.validation import raise_bad_row, writable
-from skstructured._engine.mixing import MixtureKind
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import (
     ROW_REFUSED,
@@ -22,7 +21,15 @@ from skstructured._engine.one_row import (
 from skstructured._engine.rounds import NO_FLOATS, STEPS_PER_ROW, Kernels, single_row_rounds
 from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.standardize import SINGLE_ROW, RunningScale
-from skstructured._engine.state import Call, LinearState, LoopOption, LoopState, State, at_once
+from skstructured._engine.state import (
+    Call,
+    LinearState,
+    LoopOption,
+    LoopState,
+    MixtureKind,
+    State,
+    at_once,
+)
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.pass_selection import LINEAR_SEARCH
 from skstructured._learners.weights import linear_scores
@@ -457,12 +464,11 @@ class LinearModel(Model):
 
         Of a mixture all, else the last one or the average.
         """
-        if columns is None:
-            theta_and_sums = self.state.parts
-        else:
-            places = np.append(columns, self.width) if self.intercept else columns
-            theta_and_sums = self.state.parts_of(places)
-        return self.scale.fold(self._stored_matrices(theta_and_sums, averaged), columns)
+        places = columns
+        if columns is not None and self.intercept:
+            places = np.append(columns, self.width)
+        matrices = self._stored_matrices(self.state.parts(places), averaged)
+        return self.scale.fold(matrices, columns)
 
     def _stored_matrices(self, theta_and_sums: tuple[Floats, Floats], averaged: bool) -> Floats:
         """W (N, dim, width) of the experts for standardized rows, from Θ and the sums behind."""

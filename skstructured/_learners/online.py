@@ -28,7 +28,7 @@ from skstructured._base.validation import (
     raise_bad_row,
 )
 from skstructured._engine.one_row import ROW_REFUSED
-from skstructured._engine.saved import renamed
+from skstructured._engine.state import renamed
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
 from skstructured._learners.blas import one_blas_thread

@@ -11,8 +11,7 @@ from skstructured._base.available import available_if
 from skstructured._base.component import inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import NO_FLOATS, Kernels, single_row_rounds
 from skstructured._engine.state import OWN, LinearState, LoopOption, at_once, clear, new_state
@@ -178,7 +177,7 @@ class ScaledWeights(BanditModel):
 
     def learn(self, Z, codes, rewards, propensities, coins, rho):
         self.state.store_for(hasattr(Z, "indptr"))
-        vector, Theta, p = self.state.vector, self.state.own, Z.shape[1]
+        vector, Theta, p = self.state.vector, self.state.parts()[0], Z.shape[1]
         s = bandit_scale(vector, self._largest_sq(Z), 1.0)
         theta = np.ascontiguousarray(s * linear_scores(self.state.matrix, Z))
         vector[BanditState.ROUND] += Z.shape[0] - 1

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_integer, writable
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 from skstructured._engine.state import State
 from skstructured.extend._types import Floats
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skstructured._base.component import Seed
 from skstructured._base.ragged import Ragged
-from skstructured._engine.arrays import Array, Floats, Ints, Kernel
+from skstructured._engine.types import Array, Floats, Ints, Kernel
 
 __all__ = ["Array", "Floats", "Ints", "Kernel", "Seed"]
 

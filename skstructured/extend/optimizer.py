@@ -9,9 +9,8 @@ from numba import int64
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.compiled import kernel, kernel_over
-from skstructured._engine.mixing import THINNING
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.state import LoopState, new_state
+from skstructured._engine.state import THINNING, LoopState, new_state
 from skstructured.extend._types import Bound, Floats, Kernel, Loss
 
 

@@ -6,13 +6,32 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numba import int64, void
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.gradients import run_gradient_rows
+from skstructured._engine.compiled import kernel
+from skstructured._engine.types import FUNCTION_TYPES, MATRIX, VECTOR, as_loss
 from skstructured.extend._by_vertices import projection_kernel
-from skstructured.extend._types import Floats, Kernel
+from skstructured.extend._types import Array, Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
+
+
+@kernel(signature=void(int64, *[MATRIX] * 3, *[VECTOR] * 3), function_type=FUNCTION_TYPES.loss)
+def gradient_rows(loss, theta, truth, gradients, values, params, work):
+    """One loss kernel over the rows of theta: writes every gradient and value."""
+    loss = as_loss(loss)
+    for i in range(theta.shape[0]):
+        values[i] = loss(theta[i], truth[i], gradients[i], params, work)
+
+
+def run_gradient_rows(
+    kernel: Kernel, theta: Floats, truth: Array, params: Floats, work: Floats
+) -> tuple[Floats, Floats]:
+    """Gradients (n, dim) and values (n,) of a loss kernel at the rows of theta and truth."""
+    gradients, values = np.empty(theta.shape), np.empty(len(theta))
+    gradient_rows(kernel, theta, truth, gradients, values, params, work)
+    return gradients, values
 
 
 class Surrogate(Component):

@@ -7,8 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 
 #: Largest λ_t.
 LARGEST_LOSS_WEIGHT = 0.75

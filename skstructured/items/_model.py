@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from skstructured._base.ragged import Ragged
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.rows import Rows
-from skstructured._engine.saved import renamed
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import LoopOption, clear
+from skstructured._engine.state import LoopOption, clear, renamed
 from skstructured._learners.batch_scaling import scale_of
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.learner import Batch

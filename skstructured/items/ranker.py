@@ -9,7 +9,7 @@ from sklearn.utils import gen_batches
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_choice, check_weights
-from skstructured._engine.quantiles import weighted_quantile
+from skstructured._engine.robust_columns import weighted_quantile
 from skstructured._engine.rows import Rows
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Array, Floats, Given, Ints

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_weights
-from skstructured._engine.enums import plain_integers
-from skstructured._engine.saved import renamed
+from skstructured._engine.compiled import plain_integers
+from skstructured._engine.state import renamed
 from skstructured._learners.lock import snapshot
 from skstructured.estimators._auto import draw_seeds
 from skstructured.estimators.mixture._learner import CrossFitted

@@ -14,10 +14,9 @@ from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import is_builtin
 from skstructured._base.validation import LARGEST_SIZE, check_choice, check_real
-from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.surrogate import Regularizer
+from skstructured.extend.surrogate import Regularizer, run_gradient_rows
 from skstructured.regularizers import (
     RESIDUAL_TOL,
     find_oracle,
@@ -367,7 +366,7 @@ class FenchelYoung(Component):
         terms = space, regularizer, oracle = self._terms()
         scores, truth = self._check_scores(theta, terms), np.asarray(V, dtype=np.float64)
         mu = self._solve(scores, terms)[0]
-        products = inner_rows(scores, mu - truth, bool(space.constant_sum))
+        products = _inner_rows(scores, mu - truth, bool(space.constant_sum))
         gap = products - oracle.omega(mu, regularizer) + oracle.omega(truth, regularizer)
         return mu, self.constants_of(mu.shape[1]).c * np.maximum(gap, 0.0)
 
@@ -398,3 +397,17 @@ class FenchelYoung(Component):
         if oracle.kernel is None and not np.isfinite(theta).all():
             raise ValueError("theta must be finite if the space only has a linear oracle.")
         return theta
+
+
+def _inner_rows(theta: Floats, difference: Floats, centered: bool) -> Floats:
+    """<θ, d> of every row, over the entries with d ≠ 0.
+
+    If `centered`, for rows d that sum to 0, the finite entry of θ nearest to 0 is taken off first:
+    scores that differ by little keep their digits.
+    """
+    theta = np.where(difference == 0.0, 0.0, theta)
+    if centered:
+        sizes = np.where(difference == 0.0, np.inf, np.abs(theta))
+        offset = np.take_along_axis(theta, sizes.argmin(axis=1)[:, None], axis=1)
+        theta = theta - np.where(np.isfinite(offset), offset, 0.0)
+    return np.einsum("nk,nk->n", theta, difference)

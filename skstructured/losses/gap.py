@@ -6,8 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 from skstructured._engine.state import clear
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax
 
 from skstructured._base.validation import check_choice, check_real
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate

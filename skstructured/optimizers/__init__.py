@@ -18,13 +18,7 @@ __all__ = [
     "StepMixture",
 ]
 
-OPTIMIZERS = {
-    "ogd": GradientDescent,
-    "adaptive": AdaptiveGradientDescent,
-    "mixture": StepMixture,
-    "parameter_free": ParameterFree,
-    "pistol": PiSTOL,
-}
+OPTIMIZERS = {**StepMixture.single_optimizers, "mixture": StepMixture}
 
 
 def resolve_optimizer(optimizer):

@@ -5,8 +5,7 @@ from enum import IntEnum
 
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_positive, check_size
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 from skstructured._engine.state import OWN, SMALLEST_SCALE, LoopState, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer

@@ -7,8 +7,7 @@ from typing import Any
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_positive, check_size
-from skstructured._engine.compiled import kernel_over
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel_over, plain_integers
 from skstructured._engine.move_and_score import dense_move_and_score
 from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend import OWN, CoordinateOptimizer, kernel

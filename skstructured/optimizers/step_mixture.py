@@ -11,10 +11,9 @@ import numpy as np
 from skstructured._base.component import parameters, resolve
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_bool, check_positive, check_real
-from skstructured._engine.compiled import are_kernels, is_kernel, kernel
-from skstructured._engine.enums import plain_integers
-from skstructured._engine.mixing import PROBABILITY_FLOOR, THINNING, MixtureKind, MixtureTotal
-from skstructured._engine.state import OWN, new_state
+from skstructured._engine.compiled import is_kernel, kernel, plain_integers
+from skstructured._engine.mixing import PROBABILITY_FLOOR
+from skstructured._engine.state import OWN, THINNING, MixtureKind, MixtureTotal, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
 from skstructured.guarantees.certificates import MixtureCertificate, gap_constants
@@ -176,6 +175,13 @@ class StepMixture(OnlineOptimizer):
     """
 
     mixes = True
+    #: Optimizers that can be experts, by their short names.
+    single_optimizers = {
+        "ogd": GradientDescent,
+        "adaptive": AdaptiveGradientDescent,
+        "parameter_free": ParameterFree,
+        "pistol": PiSTOL,
+    }
 
     steps: Sequence[float] = (1.0, 4.0, 16.0)
     adaptive: Sequence[float] = (0.25, 1.0, 4.0)
@@ -185,12 +191,7 @@ class StepMixture(OnlineOptimizer):
 
     def experts(self) -> list[OnlineOptimizer]:
         """The optimizers that are mixed, in the order of their weights."""
-        named = {
-            "adaptive": AdaptiveGradientDescent,
-            "ogd": GradientDescent,
-            "parameter_free": ParameterFree,
-            "pistol": PiSTOL,
-        }
+        named = self.single_optimizers
         others = [resolve("others", other, named, OnlineOptimizer) for other in self.others]
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
@@ -198,7 +199,7 @@ class StepMixture(OnlineOptimizer):
                     f"others must be optimizers with scale_kernel and step_kernel, got {other!r}."
                 )
             kernels = other.scale_kernel, other.step_kernel
-            if is_kernel(unit_scale) and not are_kernels(kernels):
+            if is_kernel(unit_scale) and not all(map(is_kernel, kernels)):
                 raise ValueError(f"others must have compiled functions, got {other!r}.")
         experts = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not experts:

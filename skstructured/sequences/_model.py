@@ -8,8 +8,7 @@ import numpy as np
 from skstructured._chains.best_paths import chain_score
 from skstructured._chains.forward_backward import chain_gap, scratch_size, subtract_labels
 from skstructured._chains.projection import project_means
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.state import LoopOption, axpy, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, row_blocks
-from skstructured._engine.mixing import MixtureKind
 from skstructured._engine.rounds import NO_FLOATS
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import Counted
-from skstructured._engine.state import LinearState, RoundSummary, at_once
+from skstructured._engine.state import LinearState, MixtureKind, RoundSummary, at_once
 from skstructured._learners.models import BlockResult, LinearModel, Record
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
@@ -221,7 +220,7 @@ class RoundModel(LinearModel):
     def weights(self, averaged: bool) -> Floats:
         """All weights (k, width), in units of X; of a mixture the mean of its experts'."""
         averaged = averaged and self.averaged
-        W = self._mean(self._stored_matrices(self.state.parts, averaged), averaged)
+        W = self._mean(self._stored_matrices(self.state.parts(), averaged), averaged)
         return self.rounds.weights(self, W)
 
     def scores(self, batch: Batch, averaged: bool) -> Any:

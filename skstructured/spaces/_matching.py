@@ -10,9 +10,8 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import less
 from skstructured._engine.simd import lesser
-from skstructured._engine.state import copy_into
+from skstructured._engine.state import copy_into, less
 from skstructured.spaces.simplex import softmax_into, sparsemax_into
 
 #: Column sums of mean matchings this close to 1 end the iterations.

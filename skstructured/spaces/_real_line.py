@@ -5,8 +5,8 @@ from sklearn.utils import check_array, column_or_1d
 
 from skstructured._base.component import Component
 from skstructured._base.validation import check_weights
-from skstructured._engine.quantiles import weighted_quantile
-from skstructured._engine.saved import renamed
+from skstructured._engine.robust_columns import weighted_quantile
+from skstructured._engine.state import renamed
 
 
 def _middle_scale(sizes, weight):

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import less
+from skstructured._engine.state import less
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces.simplex import LabelSpace

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state, column_or_1d
 
 from skstructured._base.component import inherit_parameters
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import less
+from skstructured._engine.state import less
 from skstructured.extend._types import Floats, Given, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces.simplex import LabelSpace, Simplex, declared_order, log_softmax

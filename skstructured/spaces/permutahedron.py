@@ -9,8 +9,7 @@ from scipy.stats import rankdata
 from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import less
-from skstructured._engine.state import copy_into
+from skstructured._engine.state import copy_into, less
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 

@@ -13,7 +13,7 @@ from sklearn.utils import (
 )
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import less
+from skstructured._engine.state import less
 from skstructured.extend._types import Floats, Given, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 

@@ -19,7 +19,7 @@ from skstructured._base import cell_formats
 from skstructured._base.cell_formats import ISO_FORMAT, NUMBER_FORMATS, is_missing
 from skstructured._base.component import parameters
 from skstructured._base.validation import check_integer
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.types import Array, Floats
 from skstructured._learners.lock import learning_aside
 
 #: Texts that pandas reads as numbers if there are no others in their column.

@@ -17,8 +17,8 @@ from numba.core import event
 
 import skstructured
 from skstructured._engine import compiled
-from skstructured._engine.addresses import FUNCTION_TYPES, VECTOR, address, function_at
 from skstructured._engine.compiled import kernel, kernel_over
+from skstructured._engine.types import FUNCTION_TYPES, VECTOR, address, function_at
 from skstructured.spaces.simplex import softmax
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -324,7 +324,7 @@ def test_closures_that_processes_keep_on_disk_are_not_called_for_each_other(tmp_
 
 
 def test_an_address_is_the_kernel():
-    """If this fails with a new numba, `addresses.address` needs the new way to a pointer."""
+    """If this fails with a new numba, `types.address` needs the new way to a pointer."""
     as_loss = function_at(FUNCTION_TYPES.loss)
 
     @kernel(cached=False)

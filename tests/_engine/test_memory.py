@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 
-from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend.surrogate import run_gradient_rows
 from skstructured.losses.gap import GapSurrogate
 from skstructured.spaces import Birkhoff, Simplex
 from skstructured.spaces._matching import (

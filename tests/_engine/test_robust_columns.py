@@ -127,8 +127,8 @@ def test_streams_of_sparse_rows_are_as_defined(ahead, rng):
         for i in part if ahead else ():  # as predictions are, each before its row is counted
             row = rows.taken(slice(i, i + 1))
             before = one_by_one.transformed(row).data
-            np.testing.assert_array_equal(counted.before[: len(before)], before)
-            counted = counted._replace(before=counted.before[len(before) :])
+            np.testing.assert_array_equal(counted.prior_data[: len(before)], before)
+            counted = counted._replace(prior_data=counted.prior_data[len(before) :])
             one_by_one.apply(row, weight=weight[i : i + 1])
         at_once(counted.commit)
         Z = counted.rows.matrix.toarray()

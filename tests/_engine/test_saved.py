@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import skstructured as sk
-from skstructured._engine.saved import NAMES
 from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import NAMES
 from skstructured.items._model import ItemRounds
 from skstructured.items.structured import Grades
 from skstructured.spaces._real_line import RealLine

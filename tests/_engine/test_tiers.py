@@ -19,12 +19,12 @@ from tiers import BothForms, cool_down
 
 import skstructured as sk
 from skstructured._engine import compiled
-from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import run_gradient_rows
 from skstructured._engine.rounds import STEPS_PER_ROW, learn_rounds, learn_rows
 from skstructured._engine.state import at_once
+from skstructured._engine.types import FUNCTION_TYPES, as_loss
 from skstructured.evaluation import progressive_validate
+from skstructured.extend.surrogate import run_gradient_rows
 from skstructured.guarantees.rises import RiseTest
 from skstructured.optimizers import GradientDescent
 

@@ -30,7 +30,7 @@ from toy_learner import NearestMean
 import skstructured
 import skstructured as sk
 from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
-from skstructured._engine.move_and_score import CACHE_LINE
+from skstructured._engine.state import CACHE_LINE
 from skstructured._learners.decoding import Decoding
 from skstructured.evaluation import progressive_validate
 from skstructured.items.predictor import ItemLearner

@@ -13,8 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 import skstructured as sk
-from skstructured._engine.gradients import run_gradient_rows
-from skstructured.extend.surrogate import Surrogate
+from skstructured.extend.surrogate import Surrogate, run_gradient_rows
 from skstructured.losses import FenchelYoung, GapSurrogate, IndicatorMargins, ZeroOneLoss
 from skstructured.losses.gap import GapKind, add_gradient, gap, gap_gradient
 from skstructured.losses.surrogates import (

@@ -266,7 +266,8 @@ def test_evidence_of_a_round_that_weighs_far_more_is_kept(first, rates):
     """AdaHedge, whose rate falls with that round by as much; literal weights."""
     rng, many = np.random.RandomState(0), 4
     wanted, few = literal.HedgeWeights(rates, many), len(rates)
-    u, totals, sums = mixing.fresh_weights(1, few, many), np.array([0.0, 1.0, 0.0]), np.zeros(many)
+    u, sums = np.full((1, few, many), 1.0 / (few * many)), np.zeros(many)
+    totals = np.array([0.0, 1.0, 0.0])
     for w in (first, first, 0.7, 3.0, 0.2):
         losses = rng.rand(many)
         mixing.learn_losses(u, StepMixture(share=rates).rates(), totals, w * losses, sums)
@@ -280,7 +281,7 @@ def test_all_experts_are_mixed_or_those_that_are_no_averages(rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
     model = OnlineStructuredPredictor(random_state=0).partial_fit(X, y, classes=[0, 1, 2])
     inner, batch, found = model.model_, model.read(X), []
-    W = inner._stored_matrices(inner.state.parts, True)
+    W = inner._stored_matrices(inner.state.parts(), True)
     for averaged in (True, False):
         shares = inner.shares(averaged)
         found.append(inner.scores(batch, averaged))

@@ -4,15 +4,8 @@ import math
 
 import numpy as np
 
-from skstructured._engine.mixing import (
-    THINNING,
-    MixtureKind,
-    fresh_weights,
-    learn_log_losses,
-    marginal,
-    mix,
-    thinning,
-)
+from skstructured._engine.mixing import learn_log_losses, marginal, mix, thinning
+from skstructured._engine.state import THINNING, MixtureKind
 
 
 def sharing(results, quick):
@@ -39,7 +32,7 @@ def play(q, y, weight):
     """Losses of the mixture and of the experts; where y is None the least likely class is true."""
     T, N, K = q.shape
     rates, totals = np.array([THINNING, 0.001, 0.01]), np.array([0.0, 1.0, 0.0])
-    u, sums, v = fresh_weights(1, 3, N), np.zeros(N), np.empty(N)
+    u, sums, v = np.full((1, 3, N), 1.0 / (3 * N)), np.zeros(N), np.empty(N)
     losses, played, mixed, every = np.empty(N), np.empty(K), np.zeros(T), np.zeros((T, N))
     for t in range(T):
         mix(MixtureKind.CLASSES, u, q[t], q[t], v, played)

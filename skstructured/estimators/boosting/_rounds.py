@@ -8,8 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
 from skstructured._engine.state import copy_into
 from skstructured.estimators.boosting.tree import (
     forget_row,

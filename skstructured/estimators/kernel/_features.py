@@ -111,12 +111,12 @@ class MappedScale(State):
     def counted(self, rows, order, weight, ahead=False):
         pending = self.inner.counted(rows, order, weight, ahead)
         mapped = self._behind(pending.rows, pending.places)
-        earlier_data = mapped.data
+        places, prior_data = np.arange(mapped.n_rows), mapped.data
         if ahead and self.used:
-            matrix = pending.before.reshape(pending.rows.n_rows, -1)
-            earlier = pending.rows._replace(data=pending.before, X=matrix)
-            earlier_data = self._behind(earlier, pending.places).data
-        return pending._replace(rows=mapped, places=np.arange(mapped.n_rows), before=earlier_data)
+            matrix = pending.prior_data.reshape(pending.rows.n_rows, -1)
+            earlier = pending.rows._replace(data=pending.prior_data, X=matrix)
+            prior_data = self._behind(earlier, pending.places).data
+        return pending._replace(rows=mapped, places=places, prior_data=prior_data)
 
     def _behind(self, ready, places):
         """Rows z in the order of `places`, with φ behind."""

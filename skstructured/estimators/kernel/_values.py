@@ -14,9 +14,8 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from skstructured._base.component import Component, parameters
 from skstructured._base.validation import check_integer, check_positive, check_real, is_precomputed
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
-from skstructured._engine.quantiles import weighted_quantile
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
+from skstructured._engine.robust_columns import weighted_quantile
 from skstructured._engine.simd import acos_of, exp_of
 from skstructured._engine.state import clear
 

@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, writable
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.state import State, at_once, clear, copy_into, inner
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import BlockResult

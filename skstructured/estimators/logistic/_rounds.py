@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import FASTMATH, kernel, plain_integers
 from skstructured._engine.state import clear, copy_into, inner
 from skstructured._learners.second_order import rank_one
 from skstructured.estimators.logistic._base import (

@@ -15,9 +15,9 @@ import numpy as np
 from numba import int64, types
 
 from skstructured._chains.best_paths import chain_viterbi
-from skstructured._engine.addresses import VECTOR, function_at
 from skstructured._engine.compiled import FASTMATH, also_interpreted, kernel, kernel_over
 from skstructured._engine.state import axpy, inner
+from skstructured._engine.types import VECTOR, function_at
 
 #: Most atoms of either side that are in play.
 MOST_ATOMS = 64

@@ -7,9 +7,8 @@ import numpy as np
 from scipy.special import softmax
 
 from skstructured._chains import marginals, viterbi
-from skstructured._engine.addresses import FUNCTION_TYPES, as_loss
-from skstructured._engine.compiled import kernel
-from skstructured._engine.enums import plain_integers
+from skstructured._engine.compiled import kernel, plain_integers
+from skstructured._engine.types import FUNCTION_TYPES, as_loss
 from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._closed_forms import StepRule, chord_step
 from skstructured.regularizers import SquaredNorm, find_oracle

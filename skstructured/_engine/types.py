@@ -1,4 +1,4 @@
-"""Compiled functions as integer addresses, which a loop turns back into functions.
+"""Types of arrays and of compiled functions, and the addresses of functions, which loops call.
 
 numba can unbox kernels as arguments by itself, at about 60 µs per kernel and call; an address costs
 nothing, and unlike a closure it leaves the loop cacheable on disk.
@@ -8,11 +8,21 @@ Two calls of numba are not part of its documented interface: `CPUDispatcher.get_
 """
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from numba import float64, int32, int64, types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+#: A function for `skstructured.extend.kernel`, compiled or plain Python.
+Kernel: TypeAlias = Callable[..., Any]
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
