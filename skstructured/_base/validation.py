@@ -123,7 +123,7 @@ def is_standardized(estimator: Any, fresh: bool = False) -> bool:
 
 def is_ready(estimator: Any, X: Any) -> bool:
     """Whether X already has the format of the kernels, so a chunk may skip `check_features`."""
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != dtype_of(estimator):
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != getattr(estimator, "_dtype", DOUBLE):
         return False
     width = getattr(estimator, "n_features_in_", None)
     has_shape = X.flags.c_contiguous and X.shape[0] > 0 and X.shape[1] == width
@@ -154,8 +154,9 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones for `None`."""
-    weight = _nonnegative(sample_weight, X, n, stream)
-    return weight if sample_weight is None else check_range_of_weights("sample_weight", weight)
+    if sample_weight is None:
+        return np.ones(n)
+    return check_range_of_weights("sample_weight", _nonnegative(sample_weight, X, n, stream))
 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:
@@ -176,10 +177,8 @@ def check_positive_sum(name: str, weight: Array) -> None:
         raise ValueError(f"{name} must have a positive sum, got zeros only.")
 
 
-def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
-    """Non-negative float64 weights, ones for `None`; only in a `stream` may all be zero."""
-    if sample_weight is None:
-        return np.ones(n)
+def _nonnegative(sample_weight: ArrayLike, X: Any, n: int, stream: bool) -> Floats:
+    """Non-negative float64 weights (n,); only in a `stream` may all be zero."""
     weights = floats_of("sample_weight", sample_weight)
     if weights.shape == (n,) and not weights.any():
         if not stream:
@@ -190,7 +189,9 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
 
 def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
     """Mean of `values` (n,); a ValueError for negative weights, and if all are zero."""
-    weight = _nonnegative(sample_weight, values, len(values), stream=True)
+    n, weight = len(values), np.ones(len(values))
+    if sample_weight is not None:
+        weight = _nonnegative(sample_weight, values, n, stream=True)
     check_positive_sum("sample_weight", weight)
     return float(np.average(values, weights=weight / weight.max()))
 
@@ -283,26 +284,39 @@ def check_size(name: str, value: object, default: float | None = None) -> float:
     return value
 
 
-def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
-    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
+def check_finite(estimator: Any, rows: Rows, fresh: bool = False, offsets: Any = None) -> None:
+    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`.
+
+    It names the row, or the sequence and the position if there are `offsets` of sequences.
+    """
     # `Kernel` says it for those that have one, and the loop looks again once it is known
     intercept = getattr(estimator, "fit_intercept", hasattr(estimator, "kernel"))
     intercept = bool(intercept if fresh else getattr(estimator, "fit_intercept_", intercept))
-    bad, rows = first_bad(estimator, rows, intercept, fresh)
-    if bad >= 0:
-        raise_bad_row(estimator, rows.X, bad, fresh)
-
-
-def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) -> tuple[int, Rows]:
-    """The first row that a learner refuses, or −1; and the rows, without the gaps that it takes."""
     norms = norms_of(estimator, fresh)
-    bad = rows.first_bad(intercept, *norms)
-    if bad >= 0:
-        check_missing(estimator)
-    if bad >= 0 and takes_gaps(estimator, fresh) and not rows.is_sparse:
+    bad = rows.first_bad(offsets is not None or intercept, *norms)
+    if bad < 0:
+        return
+    check_missing(estimator)
+    if takes_gaps(estimator, fresh) and not rows.is_sparse:
         rows = rows.without_gaps()
-        bad = rows.first_bad(intercept, *norms)
-    return bad, rows
+        bad = rows.first_bad(offsets is not None or intercept, *norms)
+    if bad >= 0 and offsets is None:
+        raise_bad_row(estimator, rows.X, bad, fresh)
+    if bad >= 0:
+        _raise_bad_position(estimator, rows.matrix[bad : bad + 1], offsets, bad, fresh)
+
+
+def _raise_bad_position(
+    estimator: Any, row: Any, offsets: Any, position: int, fresh: bool
+) -> NoReturn:
+    """Raise the ValueError for the row (1, p) at a position of all sequences."""
+    i = int(np.searchsorted(offsets, position, side="right")) - 1
+    try:
+        raise_bad_row(estimator, row, 0, fresh)
+    except ValueError as error:
+        what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
+        what = what.replace("row 0 of X", "this row")
+        raise ValueError(f"Sequence {i} of X, position {position - offsets[i]}: {what}") from None
 
 
 def check_missing(estimator: Any) -> str:

@@ -11,22 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.available import available_if
 from skstructured._base.ragged import around_empty, has_empty
-from skstructured._base.validation import (
-    check_finite,
-    first_bad,
-    is_precomputed,
-    is_ready,
-    norms_of,
-    raise_bad_row,
-    takes_gaps,
-)
+from skstructured._base.validation import is_precomputed, is_ready, norms_of, takes_gaps
 from skstructured._engine.rows import DOUBLE
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of, snapshot
-from skstructured.extend._readers import RowReader
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch
+from skstructured.extend.learner import Batch, RowReader
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import fenchel_young_of, resolve_surrogate
@@ -55,37 +46,12 @@ def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: An
 
 
 def read_batch(self: Any, X: Features, reset: bool = False) -> Batch:
-    """The `Batch` of a new X, without outputs; values are not yet checked to be finite.
+    """The checked `Batch` of X, without outputs; with `reset` of the first X.
 
-    Of label sequences, a list of matrices or `Ragged`; ValueErrors name the sequence.
+    Of label sequences, a list of matrices or `Ragged`. ValueErrors name the row, or the sequence
+    and the position, that is NaN, inf or whose norm is out of range.
     """
     return reader_of(self, reset).read(self, X, reset)
-
-
-def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
-    """NaN, inf and norms out of range raise a ValueError that names the row, or the position."""
-    if batch.offsets is None:
-        return check_finite(learner, batch.rows, fresh)
-    bad, rows = first_bad(learner, batch.rows, True, fresh)
-    if bad < 0:
-        return None
-    offsets, row = batch.offsets, rows.matrix[bad : bad + 1]
-    i = int(np.searchsorted(offsets, bad, side="right")) - 1
-    try:
-        raise_bad_row(learner, row, 0, fresh)
-    except ValueError as error:
-        what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
-        what = what.replace("row 0 of X", "this row")
-        raise ValueError(f"Sequence {i} of X, position {bad - offsets[i]}: {what}") from None
-
-
-def scores_of_rows(self: Any, X: Features) -> Any:
-    """θ of every row of a new X, (n, dim)."""
-    if not hasattr(self, "space_"):  # the check takes longer than the rest of a call with a row
-        check_is_fitted(self, "space_")
-    batch = self._read(X)
-    self._check_rows(batch)
-    return self._thetas(batch)
 
 
 def _space_has(method: str) -> Callable[[Any], bool]:
@@ -163,16 +129,16 @@ def decode_scores(self: Any, theta: Any, mu: Floats | None = None) -> Decoding:
 class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
-    Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and
-    `_given_decoder()`; and the parameter `loss`, unless it has an `_unfitted_loss()`. Without a
-    parameter `space` outputs are classes.
+    Needs `space_`, `loss_`, `_scores(X)`, the θ (n, dim) of rows, and `_given_decoder()`; and the
+    parameter `loss`, unless it has an `_unfitted_loss()`. Without a parameter `space` outputs are
+    classes.
     """
 
     space_: Any
     loss_: Any
     classes_: Array
     random_state_: np.random.RandomState
-    _thetas: Callable[..., Any]
+    _scores: Callable[..., Any]
     _given_decoder: Callable[[], Decoder]
 
     space: Any = "simplex"
@@ -196,7 +162,6 @@ class DecodedPredictions:
         if not isinstance(loss, Surrogate):
             loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it
 
-    _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
     decode = decode_scores
 
     def _decoding(self, X: Features) -> Decoding:

@@ -273,9 +273,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
 
     def _sequences(self, X, reset=False):
         """Checked sequences, `Ragged`."""
-        batch = predictions.read_batch(self, X, reset)
-        predictions.check_batch(self, batch, reset)
-        return batch.X
+        return predictions.read_batch(self, X, reset).X
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)

@@ -8,8 +8,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.ragged import Ragged, check_same_lengths
-from skstructured._base.validation import check_lengths
+from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels, stack_rows
+from skstructured._base.validation import (
+    check_features,
+    check_finite,
+    check_lengths,
+    read_rows,
+)
+from skstructured._engine.rows import Rows
 from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 
@@ -86,6 +92,52 @@ class Batch(NamedTuple):
         """The places of all rounds, shuffled or not; those of weight 0 are checked last."""
         first = self.learned if random_state is None else random_state.permutation(self.learned)
         return np.append(first, np.flatnonzero(~(self.weights > 0.0)))
+
+
+class RowReader:
+    """How a learner reads X and y: one row of X per output."""
+
+    #: Whether outputs are sequences, of any number of rows each.
+    has_sequences = False
+
+    def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
+        """The checked `Batch` of X without outputs; with `reset` its rows are the first."""
+        rows = read_rows(learner, X, reset)
+        check_finite(learner, rows, reset)
+        return Batch(rows, None)
+
+    def stack(self, y: Outputs) -> Any:
+        """Outputs in the form that spaces read fastest."""
+        return y
+
+    def require_rows(self, message: str) -> None:
+        """Raise a ValueError with this message unless outputs have one row each."""
+
+
+class SequenceReader(RowReader):
+    """For X a list of matrices or `Ragged` sequences, for y a list of label arrays."""
+
+    has_sequences = True
+
+    def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
+        """The checked `Batch` of stacked sequences; ValueErrors name the sequence."""
+        batch = stacked_batch(learner, stack_rows(X), reset)
+        check_finite(learner, batch.rows, reset, batch.offsets)
+        return batch
+
+    def stack(self, y: Outputs) -> Any:
+        """Labels, `Ragged`."""
+        return stack_labels(y)
+
+    def require_rows(self, message: str) -> None:
+        """Raise the ValueError."""
+        raise ValueError(message)
+
+
+def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
+    """The `Batch` of rounds of several rows, sequences or items; values are not yet checked."""
+    values = check_features(learner, stacked.values, reset)
+    return Batch(Rows.from_array(values), None, None, stacked.offsets)
 
 
 class Losses(NamedTuple):

@@ -18,7 +18,7 @@ from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer
-from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_residual
+from skstructured.losses.oracles import find_oracle, warn_of_residual
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
 
@@ -391,10 +391,14 @@ class FenchelYoung(Component):
         warn_of_residual(oracle, work)
         return solved
 
+    @property
+    def is_iterative(self) -> bool:
+        """Whether `kernel` keeps the largest residual that its iterations left."""
+        return self._terms()[2].iterative
+
     def check_residual(self, work: Floats) -> None:
         """Warn (ConvergenceWarning) if the compiled function left a residual."""
-        if len(work) and work[0] > RESIDUAL_TOL:
-            warn_of_residual(self._terms()[2], work)
+        warn_of_residual(self._terms()[2], work)
 
     def _check_scores(self, theta, terms):
         theta = np.array(theta, dtype=np.float64, order="C", ndmin=1)

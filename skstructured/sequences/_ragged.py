@@ -139,7 +139,7 @@ class RoundModel(LinearModel):
     """A linear model of rounds of several rows, with k scores of each row."""
 
     loss: Any
-    learns_alone = False
+    learns_alone = has_residual = False
     _mixed = True  # type: ignore[assignment]
     play_alone: Any = None
     scores_ahead = False  # type: ignore[assignment]
@@ -188,9 +188,7 @@ class RoundModel(LinearModel):
         return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Check rows that no loop sees, and keep the lengths of rounds that the loss needs."""
-        if not learner.standardize:
-            learner._check_rows(batch)
+        """Keep the lengths of rounds that the loss needs."""
         sizes = np.array(self.loss.sizes, dtype=np.int64)
         counted = batch.X.lengths[batch.weights > 0.0]
         self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, sizes))
@@ -215,7 +213,11 @@ class RoundModel(LinearModel):
         arguments = ((self.params, self.options), (work, *results))
         kernels = self._bound()
         stopped = self._learn_at_once(
-            lambda state: [kernels.call_of(counted.rows, rounds, state, *arguments), counted.commit]
+            kernels,
+            lambda state: [
+                kernels.call_of(counted.rows, rounds, state, *arguments),
+                counted.commit,
+            ],
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
             self.state.heaviest = max(earlier, float(weight[:stopped].max(initial=0.0)))
@@ -257,7 +259,7 @@ class RoundModel(LinearModel):
 
     def diagnostics(self) -> list[str]:
         """Also projections that were not found."""
-        return self._optimizer_diagnostics() + self._inexactness()
+        return super().diagnostics() + self._inexactness()
 
     def certified_loss(self) -> Loss:
         """The loss for all sizes of rounds, with b by C²/λ of each.

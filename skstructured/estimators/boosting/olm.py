@@ -349,9 +349,7 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def _fitted_rows(self, X):
         check_is_fitted(self, "space_")
-        batch = self._read(X)
-        self._check_rows(batch)
-        return batch.rows
+        return self._read(X).rows
 
     @property
     def estimators_(self) -> list[Any]:

@@ -361,8 +361,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
             For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
             then unchanged.
         """
-        self._partial_fit(X, y, None, sample_weight)
-        return self
+        return super().partial_fit(X, y, sample_weight=sample_weight)
 
     def _space_of_stream(self, y, classes):
         return self._unfitted_space().fit_stream(y, classes)
