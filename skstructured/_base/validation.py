@@ -145,10 +145,14 @@ def is_ready_row(estimator: Any, X: Any) -> bool:
     return bool(inside and (columns[1:] > columns[:-1]).all())
 
 
-def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
-    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
+def read_rows(estimator: Any, X: Any, reset: bool = False, singles: bool = True) -> Rows:
+    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite.
+
+    With `singles` those of a first X that is float32 are, if the learner takes them.
+    """
     if reset or not (is_ready(estimator, X) or is_ready_row(estimator, X)):
-        X = check_features(estimator, X, reset, getattr(estimator, "_learns_singles", False))
+        singles = singles and getattr(estimator, "_learns_singles", False)
+        X = check_features(estimator, X, reset, singles)
     return Rows.from_array(X)
 
 

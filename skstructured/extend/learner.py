@@ -10,12 +10,10 @@ from sklearn.utils import check_random_state
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels, stack_rows
 from skstructured._base.validation import (
-    check_features,
     check_finite,
     check_lengths,
     read_rows,
 )
-from skstructured._engine.rows import Rows
 from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 
@@ -76,7 +74,7 @@ class Batch(NamedTuple):
         if self.offsets is None:
             check_lengths(self.rows.n_rows, len(packed))
         else:
-            check_same_lengths(self.X, packed)
+            check_same_lengths(Ragged(self.rows, self.offsets), packed)
 
     @property
     def weights(self) -> Floats:
@@ -136,8 +134,8 @@ class SequenceReader(RowReader):
 
 def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
     """The `Batch` of rounds of several rows, sequences or items; values are not yet checked."""
-    values = check_features(learner, stacked.values, reset)
-    return Batch(Rows.from_array(values), None, None, stacked.offsets)
+    rows = read_rows(learner, stacked.values, reset, singles=False)
+    return Batch(rows, None, None, stacked.offsets)
 
 
 class Losses(NamedTuple):

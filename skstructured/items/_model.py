@@ -281,8 +281,7 @@ class ItemRounds(RoundKind):
     def numbers(self, model: Any, record: int) -> int:
         return 0 if self.steps is None else model.width
 
-    def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        rows, places = super().rows(batch, block)
+    def rows(self, rows: Rows, places: Ints) -> tuple[Rows, Ints]:
         return (rows, places) if self.steps is None else self.steps.rows(rows, places)
 
     def counted(

@@ -3,7 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,9 +109,9 @@ class RoundKind:
         """Rows of Θ behind those of features and the intercept, for k scores of a row."""
         return 0
 
-    def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        """Rows, and the places of those of some rounds."""
-        return batch.rows, batch.X.places(block)
+    def rows(self, rows: Rows, places: Ints) -> tuple[Rows, Ints]:
+        """Rows that the scale reads, and the places of those of some rounds."""
+        return rows, places
 
     def counted(
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
@@ -185,13 +185,14 @@ class RoundModel(LinearModel):
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
         """Blocks of about a thousand rows."""
-        return blocks_of(order, batch.X.lengths, self.rounds.numbers(self, record))
+        return blocks_of(order, batch.packed.lengths, self.rounds.numbers(self, record))
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """Keep the lengths of rounds that the loss needs."""
         sizes = np.array(self.loss.sizes, dtype=np.int64)
-        counted = batch.X.lengths[batch.weights > 0.0]
-        self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, sizes))
+        counted = batch.packed.lengths[cast(Floats, batch.weight) > 0.0]
+        if learner.loss_ is not self.loss or not np.isin(counted, sizes).all():
+            self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, sizes))
 
     def truths(self, packed: Any) -> Any:
         """The same, `Ragged`."""
@@ -199,11 +200,12 @@ class RoundModel(LinearModel):
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """See `Model`; scores are those that were played."""
-        truth, kind, scale = batch.packed[block], self.rounds, self.scale
+        kind, scale, places = self.rounds, self.scale, batch.packed.places(block)
+        truth = Ragged.from_lengths(batch.packed.values[places], batch.packed.lengths[block])
         earlier = self.state.heaviest
         self.state.heaviest = max(earlier, float(weight.max(initial=0.0)))
         self.state.store_for(True)
-        rows, places = kind.rows(batch, block)
+        rows, places = kind.rows(batch.rows, places)
         counted = kind.counted(scale, rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
         values = np.asarray(truth.values, dtype=np.float64)
@@ -224,6 +226,8 @@ class RoundModel(LinearModel):
             at_once(counted.undo)
             learned_places, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
             at_once(kind.counted(scale, rows, learned_places, weight[:stopped], offsets).commit)
+        if record == Record.NOTHING:
+            return BlockResult(stopped, None, truth)
         return BlockResult(stopped, *kind.played(self.loss, truth, results))
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
