@@ -9,8 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numba.core.errors import NumbaError
 
-from skstructured._base.plugins import check_kernels, check_state, check_vertices, is_builtin
-from skstructured._base.validation import raise_bad_row, writable
+from skstructured._base.validation import (
+    check_kernels,
+    check_state,
+    check_vertices,
+    is_builtin,
+    raise_bad_row,
+    writable,
+)
 from skstructured._engine.mixing import MixtureKind
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import (

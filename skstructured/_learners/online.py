@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.available import available_if
+from skstructured._base.component import available_if
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import check_dimension
 from skstructured._base.validation import (
     ITEMS_ADVICE,
     check_bool,
     check_choice,
+    check_dimension,
     check_integer,
     check_lengths,
     check_real,
@@ -33,7 +33,6 @@ from skstructured._engine.one_row import ROW_REFUSED
 from skstructured._engine.saved import renamed
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
-from skstructured._learners.decoding import LargestScores, answered, check_keeps_bound
 from skstructured._learners.lock import (
     learning_aside,
     lock_of,
@@ -49,7 +48,13 @@ from skstructured._learners.passes import (
     most_passes,
     with_progress,
 )
-from skstructured._learners.predictions import reader_of, with_rows
+from skstructured._learners.predictions import (
+    LargestScores,
+    answered,
+    check_keeps_bound,
+    reader_of,
+    with_rows,
+)
 from skstructured.extend import OnlineOptimizer, OutputSpace
 from skstructured.extend._types import (
     Array,

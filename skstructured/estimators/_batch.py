@@ -10,8 +10,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base import validation
-from skstructured._base.plugins import check_dimension
 from skstructured._base.ragged import Ragged
+from skstructured._base.validation import check_dimension
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
 from skstructured._learners.lock import learning_aside

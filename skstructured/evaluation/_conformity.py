@@ -12,8 +12,8 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array, column_or_1d
 
 from skstructured import spaces
-from skstructured._base.pipelines import final_learner
 from skstructured.extend._types import Array, Floats, Ints, Outputs
+from skstructured.metrics import final_learner
 
 
 class Kind:

@@ -10,8 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from skstructured._base.available import available_if
-from skstructured._base.component import Seed, parameters
+from skstructured._base.component import Seed, available_if, parameters
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured.evaluation._conformity import OfClasses, choose_kind, places, quantile

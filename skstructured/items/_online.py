@@ -9,10 +9,9 @@ from sklearn.base import clone
 
 from skstructured._base.ragged import Ragged
 from skstructured._base.validation import check_finite
-from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import decode_scores
+from skstructured._learners.predictions import Decoding, decode_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.extend._types import Array, Floats, Given

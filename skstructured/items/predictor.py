@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from skstructured._base.available import available_if
-from skstructured._base.component import Seed, inherit_parameters, parameters_with
+from skstructured._base.component import Seed, available_if, inherit_parameters, parameters_with
 from skstructured._base.ragged import Ragged
 from skstructured.estimators.online import OnlineParameters, OnlineStructuredPredictor
 from skstructured.extend._types import Given

@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import is_builtin
-from skstructured._base.validation import LARGEST_SIZE, check_choice, check_real
+from skstructured._base.validation import LARGEST_SIZE, check_choice, check_real, is_builtin
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skstructured._base.available import available_if
+from skstructured._base.component import available_if
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch

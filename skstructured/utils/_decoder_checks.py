@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstructured._base.plugins import check_mixture
+from skstructured._base.validation import check_mixture
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import resolve_space
 from skstructured.utils._space_checks import LOG_ODDS, SpaceTrial, assert_close, assert_vertices

@@ -7,7 +7,7 @@ from unittest import SkipTest
 import numpy as np
 from sklearn.base import clone
 
-from skstructured._base.plugins import check_kernels
+from skstructured._base.validation import check_kernels
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import resolve_space
 from skstructured.utils._space_checks import SpaceTrial, assert_close, assert_in_unit, only_if

@@ -24,7 +24,7 @@ from skstructured.estimators.boosting import _rounds
 from skstructured.estimators.boosting._rounds import WeakState
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, VotingLearner
 from skstructured.extend._types import Array, Features, Floats
-from skstructured.extend.model import Model
+from skstructured.extend.learner import Model
 from skstructured.guarantees.certificates import Certificate
 
 

@@ -12,8 +12,7 @@ from skstructured._learners.models import BlockResult
 from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting._rounds import learn_tree_rows
 from skstructured.extend._types import Features, Floats, Ints
-from skstructured.extend.learner import Batch, Losses
-from skstructured.extend.model import Model
+from skstructured.extend.learner import Batch, Losses, Model
 
 
 class Votes:
