@@ -295,7 +295,7 @@ class Kernels:
         kernels, scales, steps = self.functions
         typed = zip(kernels, FUNCTION_TYPES[:4], strict=True)
         return (
-            tuple(address(f, kind) if f else 0 for f, kind in typed),
+            tuple([address(f, kind) if f else 0 for f, kind in typed]),
             np.array([address(f, FUNCTION_TYPES.scale) for f in scales]),
             np.array([address(f, FUNCTION_TYPES.step) for f in steps]),
         )

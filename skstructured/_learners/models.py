@@ -44,6 +44,7 @@ from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.fenchel_young import FenchelYoung
+from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.spaces import hypercube, simplex
 
 #: A function that is called with the result and the weights of every block, or None.
@@ -105,8 +106,8 @@ class Model(State, ABC):
     scores_ahead = False
     #: Whether vertices of the space are checked, which those of the package need not be.
     checks_vertices = True
-    #: Whether the loss finds means by iterations, of which it may warn.
-    has_residual = True
+    #: Scratch of the loss, one row that all rounds share; none if each round has its own.
+    work = np.empty((1, 0))
     #: Whether blocks are learned by small products, which take longer in several threads.
     small_products = False
     #: Rows to learn at a time; the state is stored for them.
@@ -116,7 +117,7 @@ class Model(State, ABC):
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
         self.checks_vertices = not is_builtin(self.space)
-        for optimizer in self.optimizer.experts():
+        for optimizer in self._experts():
             check_kernels(optimizer)
         vectors = self.optimizer.init(self.loss)
         if not self.optimizer.mixes:
@@ -155,7 +156,7 @@ class Model(State, ABC):
             except NumbaError as error:
                 raise self._cannot_compile(error) from None
             return at_once(*calls)[0]
-        state, work = self.state.copy(), getattr(self, "work", NO_FLOATS)
+        state, work = self.state.copy(), self.work
         vertices = work.copy()  # that an oracle in Python has listed
         (learn, *arguments), *calls = moving(state)
         try:
@@ -230,7 +231,6 @@ class Model(State, ABC):
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
         self.work, self.options = work[None], np.zeros(len(LoopOption), dtype=np.int64)
         self.options[LoopOption.DIM] = self.space.dim_
-        self.has_residual = bool(getattr(self.loss, "is_iterative", False))
 
     @property
     def _mixed(self) -> bool:
@@ -281,8 +281,9 @@ class Model(State, ABC):
 
     def diagnostics(self) -> list[str]:
         """Sentences about what went wrong; before that the loss warns of its residual."""
-        if self.has_residual:
-            self.loss.check_residual(self.work[0])
+        (work,) = self.work
+        if len(work) and work[0] > RESIDUAL_TOL:
+            self.loss.check_residual(work)
         sentences = []
         for i, expert in self._kept("checks", self._checks):
             sentences.append(expert.check(self.state.vectors[i]))

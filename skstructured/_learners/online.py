@@ -42,7 +42,6 @@ from skstructured._learners.lock import (
 )
 from skstructured._learners.models import BlockResult, Note, Record
 from skstructured._learners.passes import (
-    SINGLE_PASS,
     is_verbose,
     make_passes,
     most_passes,
@@ -124,7 +123,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
 
     # Values of parameters that a subclass does not have.
     average: Any = False
-    max_iter: Any = SINGLE_PASS
     class_weight: Any = None
     shuffle: Any = True
     random_state: Any = None
@@ -197,10 +195,11 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self
 
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
-        if isinstance(self.max_iter, str):
-            check_choice("max_iter", self.max_iter, ("auto",))
-        elif self.max_iter is not SINGLE_PASS:
-            check_integer("max_iter", self.max_iter, highest=10**9)  # more would never end
+        max_iter = getattr(self, "max_iter", 1)
+        if isinstance(max_iter, str):
+            check_choice("max_iter", max_iter, ("auto",))
+        else:
+            check_integer("max_iter", max_iter, highest=10**9)  # more would never end
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if getattr(self, "tol", None) is not None:
@@ -254,7 +253,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
                 self.model_.check_can_learn()
                 batch = self._next_rounds(X, y, classes, sample_weight)
                 self.learn_blocks(batch, np.arange(len(batch.packed)))
-            if self.max_iter is not SINGLE_PASS:
+            if hasattr(self, "max_iter"):
                 self.n_iter_ = 1
         self._warn_diagnostics()
         return self
@@ -441,7 +440,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             own_arrays(self)
         model, weight = self.model_, cast(Floats, batch.weight)
         blocks = model.blocks(batch, order, record)
-        if self.max_iter is SINGLE_PASS:
+        if not hasattr(self, "max_iter"):
             blocks = with_progress(self, blocks, len(order))
         has_products = model.small_products and len(order) > 1
         with one_blas_thread() if has_products else contextlib.nullcontext():

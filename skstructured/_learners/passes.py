@@ -12,13 +12,13 @@ from skstructured._learners.pass_selection import TRIED_PASSES, learned_rows, tr
 from skstructured.extend._types import Array, Floats
 from skstructured.extend.learner import Batch
 
-#: In the place of `max_iter` of learners that do not have it: `fit` makes one pass, unrecorded.
-SINGLE_PASS: Any = object()
-
 
 def make_passes(learner: Any, rounds: Batch) -> None:
-    """Learn until `max_iter`, or until a pass does not improve on the best one."""
-    if learner.max_iter is SINGLE_PASS:
+    """Learn until `max_iter`, or until a pass does not improve on the best one.
+
+    Learners without `max_iter` make one pass, which is not recorded.
+    """
+    if not hasattr(learner, "max_iter"):
         learn_pass(learner, rounds)
         return
     curve, started = [], time.perf_counter()
@@ -44,7 +44,7 @@ def make_passes(learner: Any, rounds: Batch) -> None:
 
 def most_passes(learner: Any) -> int:
     """The most passes that `fit` may make."""
-    if learner.max_iter is SINGLE_PASS:
+    if not hasattr(learner, "max_iter"):
         return 1
     return TRIED_PASSES[-1] if isinstance(learner.max_iter, str) else learner.max_iter
 
@@ -74,8 +74,7 @@ def passes_for(learner: Any, rounds: Batch) -> tuple[int, float | None]:
 
 def records_losses(learner: Any) -> bool:
     """Whether the losses of passes are of use to anybody."""
-    single = learner.max_iter is SINGLE_PASS
-    return not single and (most_passes(learner) > 1 or learner.verbose > 0)
+    return hasattr(learner, "max_iter") and (most_passes(learner) > 1 or learner.verbose > 0)
 
 
 def learn_pass(learner: Any, rounds: Batch) -> tuple[float, float]:

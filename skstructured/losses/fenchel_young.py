@@ -390,11 +390,6 @@ class FenchelYoung(Component):
         warn_of_residual(oracle, work)
         return solved
 
-    @property
-    def is_iterative(self) -> bool:
-        """Whether `kernel` keeps the largest residual that its iterations left."""
-        return self._terms()[2].iterative
-
     def check_residual(self, work: Floats) -> None:
         """Warn (ConvergenceWarning) if the compiled function left a residual."""
         warn_of_residual(self._terms()[2], work)

@@ -139,7 +139,7 @@ class RoundModel(LinearModel):
     """A linear model of rounds of several rows, with k scores of each row."""
 
     loss: Any
-    learns_alone = has_residual = False
+    learns_alone = False
     _mixed = True  # type: ignore[assignment]
     play_alone: Any = None
     scores_ahead = False  # type: ignore[assignment]
