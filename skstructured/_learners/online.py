@@ -33,20 +33,9 @@ from skstructured._engine.one_row import ROW_REFUSED
 from skstructured._engine.saved import renamed
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
-from skstructured._learners.lock import (
-    learning_aside,
-    lock_of,
-    locked,
-    one_blas_thread,
-    snapshot,
-)
+from skstructured._learners.lock import learning_aside, lock_of, locked, one_blas_thread, snapshot
 from skstructured._learners.models import BlockResult, Note, Record
-from skstructured._learners.passes import (
-    is_verbose,
-    make_passes,
-    most_passes,
-    with_progress,
-)
+from skstructured._learners.passes import is_verbose, make_passes, most_passes, with_progress
 from skstructured._learners.predictions import (
     LargestScores,
     answered,

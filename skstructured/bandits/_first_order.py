@@ -23,13 +23,7 @@ from skstructured.extend._types import Features, Floats
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
-from skstructured.losses.gap import (
-    GapKind,
-    GapSurrogate,
-    add_gradient,
-    best_class,
-    gap,
-)
+from skstructured.losses.gap import GapKind, GapSurrogate, add_gradient, best_class, gap
 
 
 @plain_integers

@@ -9,11 +9,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels, stack_rows
-from skstructured._base.validation import (
-    check_finite,
-    check_lengths,
-    read_rows,
-)
+from skstructured._base.validation import check_finite, check_lengths, read_rows
 from skstructured._engine.state import State
 from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
