@@ -117,7 +117,7 @@ class Model(State, ABC):
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
         self.checks_vertices = not is_builtin(self.space)
-        for optimizer in self._experts():
+        for optimizer in self.optimizer.experts():
             check_kernels(optimizer)
         vectors = self.optimizer.init(self.loss)
         if not self.optimizer.mixes:
