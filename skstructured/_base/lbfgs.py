@@ -1,7 +1,7 @@
 """L-BFGS on smooth convex objectives of weights of any shape."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -34,9 +34,15 @@ def minimize_lbfgs(
     return result
 
 
-#: Of line searches: the most steps tried, and what a step must gain, and how flat its end must be,
-#: in units of the slope at its start.
-MOST_TRIALS, LEAST_GAIN, END_FLATNESS = 30, 1e-4, 0.9
+class LineSearch(NamedTuple):
+    """What a step must gain, and how flat its end must be, in units of the slope at its start."""
+
+    n_trials: int = 30
+    gain: float = 1e-4
+    flatness: float = 0.9
+
+
+LINE_SEARCH = LineSearch()
 
 
 def minimize_two_loops(function: Objective, start: Floats, max_iter: int, is_done: Stop) -> Floats:
@@ -102,11 +108,11 @@ def _within_orthant(
     Weights that would change their sign become 0; those of 0 get the sign of the descent.
     """
     signs = np.where(x == 0.0, -np.sign(slope), np.sign(x))
-    for trial in range(MOST_TRIALS):
+    for trial in range(LINE_SEARCH.n_trials):
         after = x + 0.5**trial * direction
         after[after * signs <= 0.0] = 0.0
         new_value, gradient = function(after)
-        if new_value < value and new_value <= value + LEAST_GAIN * np.vdot(slope, after - x):
+        if new_value < value and new_value <= value + LINE_SEARCH.gain * np.vdot(slope, after - x):
             return after, new_value, gradient
     return None
 
@@ -196,12 +202,12 @@ def _weak_wolfe(
     Returns the step, and the weights, the objective, the gradient and the slope after it.
     """
     low, high, step = 0.0, np.inf, 1.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(LINE_SEARCH.n_trials):
         after = x + (direction if step == 1.0 else step * direction)
         new_value, gradient = function(after)
-        if not new_value <= value + LEAST_GAIN * step * slope:
+        if not new_value <= value + LINE_SEARCH.gain * step * slope:
             high = step
-        elif (end := float(np.vdot(gradient, direction))) < END_FLATNESS * slope:
+        elif (end := float(np.vdot(gradient, direction))) < LINE_SEARCH.flatness * slope:
             low = step
         else:
             return step, after, new_value, gradient, end

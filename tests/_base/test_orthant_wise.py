@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from test_two_loops import logistic, quadratic
 
 from skstructured._base.lbfgs import (
-    LEAST_GAIN,
+    LINE_SEARCH,
     _least_slope,
     _within_orthant,
     minimize_orthant_wise,
@@ -81,7 +81,7 @@ def test_steps_stay_within_an_orthant(rng):
     for size in (0.1, 1.0, 40.0):
         after, found, end = _within_orthant(whole, x, value, -size * slope, slope)
         assert np.all(after[2:] * x[2:] >= 0.0) and np.all(after[:2] * slope[:2] <= 0.0)
-        assert found < value and found <= value + LEAST_GAIN * np.vdot(slope, after - x)
+        assert found < value and found <= value + LINE_SEARCH.gain * np.vdot(slope, after - x)
         assert (found, end.tolist()) == (whole(after)[0], whole(after)[1].tolist())
         assert np.count_nonzero(after[:2]) == np.count_nonzero(slope[:2]) > 0
     assert _within_orthant(whole, x, value, slope, slope) is None

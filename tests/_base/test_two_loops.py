@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skstructured._base.lbfgs import (
-    END_FLATNESS,
-    LEAST_GAIN,
-    Memory,
-    _weak_wolfe,
-    minimize_two_loops,
-)
+from skstructured._base.lbfgs import LINE_SEARCH, Memory, _weak_wolfe, minimize_two_loops
 
 pytestmark = pytest.mark.interpreted
 
@@ -68,8 +62,8 @@ def test_steps_are_flat_enough(size, rng):
     slope = np.vdot(gradient, direction)
     step, end, found, after, slope_after = _weak_wolfe(function, x, value, direction, slope)
     assert slope_after == np.vdot(after, direction)
-    assert found <= value + LEAST_GAIN * step * slope
-    assert np.vdot(after, direction) >= END_FLATNESS * slope
+    assert found <= value + LINE_SEARCH.gain * step * slope
+    assert np.vdot(after, direction) >= LINE_SEARCH.flatness * slope
     np.testing.assert_array_equal(end, x + step * direction)
     assert (found, after.tolist()) == (function(end)[0], function(end)[1].tolist())
     assert _weak_wolfe(function, x, value, -direction, -slope) is None
