@@ -233,12 +233,13 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             For what `fit` refuses, labels not in `classes`, and `classes` that changed.
         """
         self._check_stream(False)
+        is_row = classes is None and type(X) is np.ndarray and X.shape[:1] == (1,)
         with self.turn:
             if not hasattr(self, "space_"):
                 with learning_aside(self) as new:
                     batch = new._first_rounds(X, y, classes, sample_weight)
                     new.learn_blocks(batch, np.arange(len(batch.packed)))
-            elif not self._learned_alone(X, y, classes, sample_weight):
+            elif not (is_row and self._learned_alone(X, y, sample_weight)):
                 self.model_.check_can_learn()
                 batch = self._next_rounds(X, y, classes, sample_weight)
                 self.learn_blocks(batch, np.arange(len(batch.packed)))
@@ -481,14 +482,12 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
 
-    def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
+    def _learned_alone(self, X: Array, y: Outputs, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, if that needs more than one kernel.
 
-        That is before the first row, for several rows, for rows that are sparse, of another dtype
-        or width, out of range or with missing values, and for learners that weight classes.
+        That is for rows of another dtype or width, out of range or with missing values, and for
+        learners that weight classes.
         """
-        if classes is not None or type(X) is not np.ndarray or X.shape[:1] != (1,):
-            return False
         if not (is_ready(self, X) and self._learns_alone()):
             return False
         model: Any = self.model_
