@@ -482,7 +482,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
 
-    def _learned_alone(self, X: Array, y: Outputs, sample_weight: Given) -> bool:
+    def _learned_alone(self, X: Any, y: Outputs, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, if that needs more than one kernel.
 
         That is for rows of another dtype or width, out of range or with missing values, and for
