@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
+from sklearn.pipeline import Pipeline
 
-from skstructured._base.pipelines import final_learner
 from skstructured._base.validation import weighted_mean
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs
 from skstructured.spaces.permutahedron import relevances
@@ -29,6 +29,17 @@ __all__ = [
     "kendall_tau",
     "kendall_tau_scorer",
 ]
+
+
+def final_learner(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """The fitted learner at the end of searches and pipelines, and the X that it receives."""
+    if hasattr(estimator, "best_estimator_"):
+        return final_learner(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline):
+        if X is not None and len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+        return final_learner(estimator[-1], X)
+    return estimator, X
 
 
 def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> Floats | float:
@@ -100,8 +111,7 @@ def as_positions(y: ArrayLike) -> Ints:
 
     Examples
     --------
-    >>> from skstructured.metrics import as_positions, as_ranks
-    >>> as_positions([[3, 1, 2]]), as_ranks([[0, 2, 1]])
+    >>>     >>> as_positions([[3, 1, 2]]), as_ranks([[0, 2, 1]])
     (array([[0, 2, 1]]), array([[3, 1, 2]]))
     """
     relevance = relevances(y)
@@ -178,8 +188,7 @@ def expected_target_loss_scorer(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
     >>> from skstructured import OnlineStructuredPredictor
-    >>> from skstructured.metrics import expected_target_loss_scorer
-    >>> X, y = load_iris(return_X_y=True)
+    >>>     >>> X, y = load_iris(return_X_y=True)
     >>> model = OnlineStructuredPredictor(shuffle=True, random_state=0)
     >>> grid = {"decoder": ["randomized", "sampled"]}
     >>> search = GridSearchCV(model, grid, scoring=expected_target_loss_scorer).fit(X, y)

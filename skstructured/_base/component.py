@@ -1,4 +1,4 @@
-"""Components: parameters as scikit-learn has them, described once, and strings for them."""
+"""Components: parameters as scikit-learn has them, strings for them, and methods that need some."""
 
 import functools
 import inspect
@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, field, make_dataclass
 from itertools import groupby
+from types import MethodType
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -147,8 +148,7 @@ def parameters(cls: Class, *shared: type) -> Class:
     Examples
     --------
     >>> from sklearn.base import BaseEstimator
-    >>> from skstructured._base.component import parameters
-    >>> @parameters
+    >>>     >>> @parameters
     ... class Scaled(BaseEstimator):
     ...     factor: float
     ...     center: bool = True
@@ -177,3 +177,30 @@ def parameters(cls: Class, *shared: type) -> Class:
 def parameters_with(*shared: type) -> Callable[[Class], Class]:
     """Class decorator: `parameters`, behind those of other classes, which are not bases."""
     return lambda cls: parameters(cls, *shared)
+
+
+class _Available:
+    """A method behind a check of its object, as of scikit-learn's `available_if`."""
+
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], Any]) -> None:
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]  # not a function
+        self._method, self._check = method, check
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self._method
+        cause = None
+        try:
+            available = self._check(owner)
+        except Exception as error:
+            available, cause = False, error
+        if not available:
+            reason = "." if cause is None else f": {cause}"
+            text = f"This {kind.__name__!r} has no attribute {self._method.__name__!r}{reason}"
+            raise AttributeError(text) from cause
+        return MethodType(self._method, owner)
+
+
+def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a method that exists if ``check(self)`` is true; its error is in the message."""
+    return lambda method: _Available(method, check)

@@ -1,5 +1,6 @@
 """Sequences of rows or of labels, one after the other in one array."""
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -27,7 +28,7 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
+    @functools.cached_property
     def lengths(self) -> Ints:
         """Lengths (n,) of the sequences."""
         return np.diff(self.offsets)
@@ -194,7 +195,8 @@ def stack_rows(X: Any) -> "Ragged":
         raise ValueError("X has 0 sequences, at least 1 is required.")
     if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
         return _stack_frames(list(X))
-    matrices = [_checked(x, i) if sparse.issparse(x) else _as_matrix(x, i) for i, x in enumerate(X)]
+    numbers = [type(x) is np.ndarray and x.dtype.kind in "biuf" for x in X]
+    matrices = [x if numbers[i] else _as_matrix(x, i) for i, x in enumerate(X)]
     _check_parts(matrices)
     is_sparse = any(map(sparse.issparse, matrices))
     values = _stacked_sparse(matrices) if is_sparse else np.concatenate(matrices)
@@ -243,7 +245,9 @@ def _stack_frames(frames: Sequence[Any]) -> "Ragged":
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
 
 
-def _as_matrix(x: Any, i: int) -> Array:
+def _as_matrix(x: Any, i: int) -> Any:
+    if sparse.issparse(x):
+        return _checked(x, i)
     try:
         x = np.asarray(x)
     except ValueError as error:
@@ -287,6 +291,8 @@ def _join(arrays: list[Array]) -> Array:
 
 def check_same_lengths(X: Ragged, y: Ragged, names: tuple[str, str] = ("X", "y")) -> None:
     """Raise a ValueError naming the first sequence whose rows and labels differ in number."""
+    if np.array_equal(X.offsets, y.offsets):
+        return
     first, second = names
     if len(X) != len(y):
         raise ValueError(f"{first} has {len(X)} sequences, but {second} has {len(y)}.")

@@ -1,11 +1,12 @@
-"""Checks of user input, called from public methods only."""
+"""Checks of user input, and of what custom spaces, decoders and optimizers return."""
 
 import contextlib
 import copy
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._engine.rows import DOUBLE, LONGEST_ROW, SHORTEST_ROW, Rows
-from skstructured._engine.state import State, is_learned
+from skstructured._engine.state import OWN, State, is_learned
 from skstructured._engine.types import Array, Floats
 
 #: The end of the error for matrices, which names the learners of items.
@@ -123,7 +124,7 @@ def is_standardized(estimator: Any, fresh: bool = False) -> bool:
 
 def is_ready(estimator: Any, X: Any) -> bool:
     """Whether X already has the format of the kernels, so a chunk may skip `check_features`."""
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != dtype_of(estimator):
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != getattr(estimator, "_dtype", DOUBLE):
         return False
     width = getattr(estimator, "n_features_in_", None)
     has_shape = X.flags.c_contiguous and X.shape[0] > 0 and X.shape[1] == width
@@ -145,17 +146,22 @@ def is_ready_row(estimator: Any, X: Any) -> bool:
     return bool(inside and (columns[1:] > columns[:-1]).all())
 
 
-def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
-    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
+def read_rows(estimator: Any, X: Any, reset: bool = False, singles: bool = True) -> Rows:
+    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite.
+
+    With `singles` those of a first X that is float32 are, if the learner takes them.
+    """
     if reset or not (is_ready(estimator, X) or is_ready_row(estimator, X)):
-        X = check_features(estimator, X, reset, getattr(estimator, "_learns_singles", False))
+        singles = singles and getattr(estimator, "_learns_singles", False)
+        X = check_features(estimator, X, reset, singles)
     return Rows.from_array(X)
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones for `None`."""
-    weight = _nonnegative(sample_weight, X, n, stream)
-    return weight if sample_weight is None else check_range_of_weights("sample_weight", weight)
+    if sample_weight is None:
+        return np.ones(n)
+    return check_range_of_weights("sample_weight", _nonnegative(sample_weight, X, n, stream))
 
 
 def check_range_of_weights(name: str, weight: Floats) -> Floats:
@@ -176,10 +182,8 @@ def check_positive_sum(name: str, weight: Array) -> None:
         raise ValueError(f"{name} must have a positive sum, got zeros only.")
 
 
-def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
-    """Non-negative float64 weights, ones for `None`; only in a `stream` may all be zero."""
-    if sample_weight is None:
-        return np.ones(n)
+def _nonnegative(sample_weight: ArrayLike, X: Any, n: int, stream: bool) -> Floats:
+    """Non-negative float64 weights (n,); only in a `stream` may all be zero."""
     weights = floats_of("sample_weight", sample_weight)
     if weights.shape == (n,) and not weights.any():
         if not stream:
@@ -190,7 +194,9 @@ def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) 
 
 def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
     """Mean of `values` (n,); a ValueError for negative weights, and if all are zero."""
-    weight = _nonnegative(sample_weight, values, len(values), stream=True)
+    n, weight = len(values), np.ones(len(values))
+    if sample_weight is not None:
+        weight = _nonnegative(sample_weight, values, n, stream=True)
     check_positive_sum("sample_weight", weight)
     return float(np.average(values, weights=weight / weight.max()))
 
@@ -283,26 +289,39 @@ def check_size(name: str, value: object, default: float | None = None) -> float:
     return value
 
 
-def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
-    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
+def check_finite(estimator: Any, rows: Rows, fresh: bool = False, offsets: Any = None) -> None:
+    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`.
+
+    It names the row, or the sequence and the position if there are `offsets` of sequences.
+    """
     # `Kernel` says it for those that have one, and the loop looks again once it is known
     intercept = getattr(estimator, "fit_intercept", hasattr(estimator, "kernel"))
     intercept = bool(intercept if fresh else getattr(estimator, "fit_intercept_", intercept))
-    bad, rows = first_bad(estimator, rows, intercept, fresh)
-    if bad >= 0:
-        raise_bad_row(estimator, rows.X, bad, fresh)
-
-
-def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) -> tuple[int, Rows]:
-    """The first row that a learner refuses, or −1; and the rows, without the gaps that it takes."""
     norms = norms_of(estimator, fresh)
-    bad = rows.first_bad(intercept, *norms)
-    if bad >= 0:
-        check_missing(estimator)
-    if bad >= 0 and takes_gaps(estimator, fresh) and not rows.is_sparse:
+    bad = rows.first_bad(offsets is not None or intercept, *norms)
+    if bad < 0:
+        return
+    check_missing(estimator)
+    if takes_gaps(estimator, fresh) and not rows.is_sparse:
         rows = rows.without_gaps()
-        bad = rows.first_bad(intercept, *norms)
-    return bad, rows
+        bad = rows.first_bad(offsets is not None or intercept, *norms)
+    if bad >= 0 and offsets is None:
+        raise_bad_row(estimator, rows.X, bad, fresh)
+    if bad >= 0:
+        _raise_bad_position(estimator, rows.matrix[bad : bad + 1], offsets, bad, fresh)
+
+
+def _raise_bad_position(
+    estimator: Any, row: Any, offsets: Any, position: int, fresh: bool
+) -> NoReturn:
+    """Raise the ValueError for the row (1, p) at a position of all sequences."""
+    i = int(np.searchsorted(offsets, position, side="right")) - 1
+    try:
+        raise_bad_row(estimator, row, 0, fresh)
+    except ValueError as error:
+        what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
+        what = what.replace("row 0 of X", "this row")
+        raise ValueError(f"Sequence {i} of X, position {position - offsets[i]}: {what}") from None
 
 
 def check_missing(estimator: Any) -> str:
@@ -350,3 +369,112 @@ def raise_bad_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRe
     size = f"too {'large' if norm > 1.0 else 'small'}: its Euclidean norm is {norm:.4g}"
     rule = f"norms must be 0 or between {shortest:g} and {longest:.4g}"
     raise ValueError(f"Row {row} of X is {size}, and {rule}. {remedy}.")
+
+
+Plugin = TypeVar("Plugin")
+
+
+def is_builtin(space: object, method: str = "unpack") -> bool:
+    """Whether a space's `method` is defined in the package: `unpack` then needs no check."""
+    return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
+
+
+def all_builtin(space: object) -> bool:
+    """Whether all methods of a space are the package's own, so no vertex needs a check."""
+    return type(space).__module__.startswith("skstructured.spaces.")
+
+
+def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """V, as ``space.method`` returned it, as C-contiguous float64 of this shape."""
+    V = np.asarray(V)
+    if V.shape != shape:
+        refuse(space, method, f"an array of shape {shape}, got {V.shape}")
+    if V.dtype.kind not in "biuf":
+        refuse(space, method, f"real numbers, got an array of {V.dtype}")
+    V = np.ascontiguousarray(V, dtype=np.float64)
+    if not np.isfinite(V).all():
+        row, column = np.argwhere(~np.isfinite(V))[0]
+        entry = f"{V[row, column]:g} in column {column}"
+        refuse(space, method, f"finite numbers, row {row} has {entry}")
+    return V
+
+
+def check_sign(space: Any, direction: Floats) -> None:
+    """Raise a ValueError that names a space whose ``argmax`` minimizes <direction, y>."""
+    best, other = space.argmax(np.array([direction, -direction])) @ direction
+    if other > best:
+        requirement = "a vertex with the largest <theta, y>"
+        refuse(space, "argmax", f"{requirement}: it returned {best:g}, but {other:g} for −theta")
+
+
+def refuse(component: object, method: str, requirement: str) -> NoReturn:
+    """Raise the ValueError for a value of ``component.method`` that misses a `requirement`."""
+    raise ValueError(f"{type(component).__name__}.{method} must return {requirement}.")
+
+
+def check_dimension(space: Plugin) -> Plugin:
+    """A fitted space, whose `dim_` is a positive integer; a ValueError names it otherwise."""
+    dim = getattr(space, "dim_", None)
+    if not isinstance(dim, Integral) or isinstance(dim, bool) or dim < 1:
+        name = type(space).__name__
+        raise ValueError(f"{name}.fit must set dim_ to a positive integer, got {dim!r}.")
+    return space
+
+
+def check_kernels(component: Plugin) -> Plugin:
+    """The component; a TypeError names it unless its kernels can be called as loops do."""
+    arguments = {
+        "kernel": "theta, truth, g, params, work",
+        "scale_kernel": "state, bound, weight",
+        "step_kernel": "state, inner, square, bound, weight",
+        "coordinate_kernel": "state, W, a, b, g",
+    }
+    for name, listed in arguments.items():
+        if isinstance(inspect.getattr_static(component, name, property()), property):
+            continue  # one that may only raise, or makes a kernel of its own
+        kernel = getattr(component, name)
+        try:
+            kernel = inspect.signature(kernel)
+            kernel.bind(*listed.split(", "))
+        except TypeError:
+            rule = f"must be a static method with the arguments ({listed}), got {kernel}"
+            raise TypeError(f"{type(component).__name__}.{name} {rule}.") from None
+    return component
+
+
+def are_vertices(space: Any, V: Floats) -> bool:
+    """Whether all rows of V are vertices of the space."""
+    try:
+        return bool(np.array_equal(space.encode(space.decode(V)), V))
+    except ValueError:
+        return False
+
+
+def check_mixture(decoder: object, mixture: Any, space: Any, shape: Any) -> tuple[Floats, Floats]:
+    """The pair that ``decoder.mixture`` returned; a ValueError names it if it does not fit.
+
+    Whether vertices are in the space is checked for the first 20 rows.
+    """
+    if not isinstance(mixture, tuple) or len(mixture) != 2:
+        kind = type(mixture).__name__
+        refuse(decoder, "mixture", f"a pair of vertices and probabilities, got {kind}")
+    V, p = check_vertices(decoder, "mixture", mixture[0], shape), np.asarray(mixture[1])
+    is_real = p.shape == shape[:1] and p.dtype.kind in "biuf"
+    if not (is_real and ((p >= 0.0) & (p <= 1.0 + 1e-9)).all()):
+        refuse(decoder, "mixture", f"{shape[0]} probabilities in [0, 1], got {p.tolist()!r:.60}")
+    if not are_vertices(space, V[:20]):
+        name, rows = type(space).__name__, V[:20].tolist()
+        refuse(decoder, "mixture", f"vertices of {name} alone, got {rows!r:.60}")
+    return V, p
+
+
+def check_state(optimizer: Any, state: Any) -> Floats:
+    """The state that ``optimizer.init`` returned; a ValueError if kernels cannot use it."""
+    needed = OWN + optimizer.entries
+    ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
+    if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
+        text = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
+        made = "made by skstructured.extend.new_state, whose first entries are the loop's"
+        requirement = f"a float64 vector of {needed} numbers or more, {made}; got {text}"
+        refuse(optimizer, "init", requirement)
+    return state

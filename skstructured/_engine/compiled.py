@@ -92,7 +92,8 @@ class Kernel:
         """Call the form that pays."""
         if self.function_type is not None:
             return self._call_with(*args)
-        return self.form_for(args)(*args)
+        form = self.dispatcher if self.is_warm else self.form_for(args)
+        return form(*args)
 
     def form_for(self, args: Any, times: float = 1.0) -> Any:
         """What is called for some arguments, whose steps take so many times as long as usually."""

@@ -291,7 +291,7 @@ class Kernels:
         kernels, scales, steps = self.functions
         typed = zip(kernels, FUNCTION_TYPES[:4], strict=True)
         return (
-            tuple(address(f, kind) if f else 0 for f, kind in typed),
+            tuple([address(f, kind) if f else 0 for f, kind in typed]),
             np.array([address(f, FUNCTION_TYPES.scale) for f in scales]),
             np.array([address(f, FUNCTION_TYPES.step) for f in steps]),
         )
@@ -305,14 +305,12 @@ class Kernels:
         """The form of a loop to call with so many steps, and the functions to hand it."""
         if self.in_python:
             return in_python(loop), self.functions
-        if loop.compiles(steps):
+        if loop.is_warm or loop.compiles(steps):
             return loop.dispatcher, self.addresses
         return loop.interpret, self.interpreted_functions
 
-    def _steps_of(self, loop: Any, rows: Rows, rounds: Any, state: LinearState) -> float:
+    def _steps_of(self, rows: Rows, rounds: Any, state: LinearState) -> float:
         """Interpreted steps of rounds: products of weights, losses, and what each row takes."""
-        if self.in_python or loop.is_warm:
-            return 0.0
         n = rounds[1].sum() if len(rounds[1]) else len(rounds[3])
         losses = STEPS_PER_ROW * n + count_steps(self.functions[0][1]) * len(rounds[2])
         products = rows.width * state.matrix.shape[0]
@@ -327,14 +325,16 @@ class Kernels:
 
     def call_of(self, rows: Rows, rounds: Any, state: LinearState, *arguments: Any) -> Call:
         """The `Call` of the loop: its arguments are those of `learn_rounds` without functions."""
-        form, functions = self.form_of(self.loop, self._steps_of(self.loop, rows, rounds, state))
-        return form, rows.arrays, rounds, state.learned, *arguments, *functions
+        is_decided = self.in_python or self.loop.is_warm
+        steps = 0.0 if is_decided else self._steps_of(rows, rounds, state)
+        form, functions = self.form_of(self.loop, steps)
+        return form, rows[:4], rounds, state.learned, *arguments, *functions
 
     def call_ahead(
         self, rows: Rows, rounds: Any, state: LinearState, played: Any, *arguments: Any
     ) -> Call:
         """The `Call` of `ahead`; `played` are its rows and whether averages play them."""
-        form, functions = self.form_of(ahead, self._steps_of(ahead, rows, rounds, state))
+        form, functions = self.form_of(ahead, self._steps_of(rows, rounds, state))
         if self.in_python:
             loop = in_python(self.loop)
         elif functions is self.interpreted_functions:

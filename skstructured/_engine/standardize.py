@@ -233,11 +233,12 @@ class RunningScale(State):
     ) -> Counted:
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
-        rows = self._with_quantiles(rows)
+        rows = rows if self.quantiles is None else self._with_quantiles(rows)
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         prior_out = np.empty_like(out) if ahead else out[:0]
-        arrays = dict(zip(("statistics", "counts"), self.arrays, strict=True))
-        copies = {name: numbers.copy() for name, numbers in arrays.items()}
+        statistics, counts = self.arrays
+        arrays = {"statistics": statistics, "counts": counts}
+        copies = {"statistics": statistics.copy(), "counts": counts.copy()}
         arguments = (rows.data, rows.width, order, self.offsets, weight, *copies.values())
         standardize_rows(*arguments, self.centered, self.divided, out, prior_out)
         if self.indicators:

@@ -22,9 +22,12 @@ def at_once(*calls: Call) -> list[Any]:
     Handlers run between two instructions of Python in the main thread, and here all calls are one
     instruction. Kernels that are still interpreted are called in another thread meanwhile.
     """
-    ready = [(f.form_for(args) if isinstance(f, Kernel) else f, *args) for f, *args in calls]
-    in_main = threading.current_thread() is threading.main_thread()
-    if in_main and any(isinstance(getattr(f, "__self__", None), Kernel) for f, *_ in ready):
+    ready, is_interpreted = [], False
+    for function, *args in calls:
+        form = function.form_for(args) if isinstance(function, Kernel) else function
+        is_interpreted |= isinstance(getattr(form, "__self__", None), Kernel)
+        ready.append((form, *args))
+    if is_interpreted and threading.current_thread() is threading.main_thread():
         return _in_another_thread(ready)
     return list(starmap(call, ready))
 
@@ -289,15 +292,6 @@ class LinearState(State):
         return {name: value for name, value in vars(self).items() if name != "placed"}
 
     @property
-    def noted(self) -> tuple[float, float]:
-        """`heaviest` and `between`, which are noted before rounds are learned."""
-        return self.heaviest, self.between
-
-    @noted.setter
-    def noted(self, numbers: tuple[float, float]) -> None:
-        self.heaviest, self.between = numbers
-
-    @property
     def vector(self) -> Floats:
         """The vector of the first expert, which counts the rounds as all do."""
         return self.vectors[0]
@@ -317,13 +311,14 @@ class LinearState(State):
     @property
     def learned(self) -> tuple[Any, ...]:
         """The arrays that loops get, and change."""
-        return self.Theta, self._own, *self.played
+        mixed = (self.shares, self.rates, self.totals, self.sums, self.kind)
+        rounds = (self.which, self.numbers, self.slot)
+        return self.Theta, self._own, self.summed, self.vectors, *mixed, *rounds
 
     @property
     def played(self) -> tuple[Any, ...]:
         """`learned` without the weights."""
-        mixed = (self.shares, self.rates, self.totals, self.sums, self.kind)
-        return self.summed, self.vectors, *mixed, self.which, self.numbers, self.slot
+        return self.learned[2:]
 
     @property
     def matrix(self) -> Array:

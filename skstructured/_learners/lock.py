@@ -3,16 +3,21 @@
 A call that learns holds the `turn`. It moves the state under the `lock`, a block at a time, or
 learns on a copy whose attributes then replace those of the estimator at once. The thread that holds
 a lock may acquire it again, so a signal handler never waits.
+
+Products of small matrices have one thread of BLAS: threads that wait for each other cost time.
 """
 
 import contextlib
 import copy
+import functools
 import operator
 import os
 import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 from skstructured._engine.state import at_once, is_learned, own
 
@@ -46,18 +51,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def _lock_named(name: str) -> property:
-    """One of the locks, which pickles and deep copies do not have; made by who asks first."""
-    of = operator.attrgetter(f"_lock.{name}")
+class _MadeOnDemand:
+    """The `_Locks` of an object, which pickles and deep copies do not have."""
 
-    def get(self: Any) -> Any:
-        try:
-            return of(self)
-        except AttributeError:
-            vars(self).setdefault("_lock", _Locks())
-            return of(self)
-
-    return property(get, doc=f"The {name} of the estimator, which its threads share.")
+    def __get__(self, estimator: Any, kind: type) -> Any:
+        return self if estimator is None else vars(estimator).setdefault("_lock", _Locks())
 
 
 def _copied(self: Any) -> Any:
@@ -74,9 +72,15 @@ def locked(kind: type[Estimator]) -> type[Estimator]:
             attributes = dict(pickled(self))
             return {name: own(value) for name, value in attributes.items() if name != "_lock"}
 
-    methods = {"__copy__": _copied, "__getstate__": state}
-    for name, method in (methods | {name: _lock_named(name) for name in ("lock", "turn")}).items():
-        setattr(kind, name, method)
+    attributes = {
+        "__copy__": _copied,
+        "__getstate__": state,
+        "_lock": _MadeOnDemand(),
+        "lock": property(operator.attrgetter("_lock.lock"), doc="Held while the state moves."),
+        "turn": property(operator.attrgetter("_lock.turn"), doc="Held by a call that learns."),
+    }
+    for name, attribute in attributes.items():
+        setattr(kind, name, attribute)
     return kind
 
 
@@ -127,3 +131,26 @@ def learning_aside(estimator: Any, continues: bool = False, draws: bool = False)
         learned = learned | {"random_state_": rng}
     with lock_of(estimator):
         at_once((setattr, estimator, "__dict__", learned), *calls)
+
+
+#: Held by the thread that has set the number of threads, which is one for the process.
+BLAS_LOCK = threading.Lock()
+
+
+@functools.cache
+def _blas() -> Any:
+    """The BLAS libraries of this process; finding them takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Products have one thread, unless another thread has set it already."""
+    if not BLAS_LOCK.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        BLAS_LOCK.release()

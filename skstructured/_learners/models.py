@@ -9,8 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numba.core.errors import NumbaError
 
-from skstructured._base.plugins import check_kernels, check_state, check_vertices, is_builtin
-from skstructured._base.validation import raise_bad_row, writable
+from skstructured._base.validation import (
+    check_kernels,
+    check_state,
+    check_vertices,
+    is_builtin,
+    raise_bad_row,
+    writable,
+)
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.one_row import (
     ROW_REFUSED,
@@ -29,6 +35,7 @@ from skstructured._engine.state import (
     MixtureKind,
     State,
     at_once,
+    raise_frozen,
 )
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.pass_selection import LINEAR_SEARCH
@@ -37,10 +44,15 @@ from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.fenchel_young import FenchelYoung
+from skstructured.regularizers import RESIDUAL_TOL
 from skstructured.spaces import hypercube, simplex
 
 #: A function that is called with the result and the weights of every block, or None.
 Note: TypeAlias = "Callable[[BlockResult, Floats], object] | None"
+
+
+#: Rows that every model can learn at a time.
+SMALLEST_BLOCK = 64
 
 
 class Record(IntEnum):
@@ -92,6 +104,10 @@ class Model(State, ABC):
     in_place = records = True
     #: Whether `learn` records the scores of predictions, `Record.LAST` and `Record.AVERAGE`.
     scores_ahead = False
+    #: Whether vertices of the space are checked, which those of the package need not be.
+    checks_vertices = True
+    #: Scratch of the loss, one row that all rounds share; none if each round has its own.
+    work = np.empty((1, 0))
     #: Whether blocks are learned by small products, which take longer in several threads.
     small_products = False
     #: Rows to learn at a time; the state is stored for them.
@@ -100,6 +116,7 @@ class Model(State, ABC):
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
+        self.checks_vertices = not is_builtin(self.space)
         for optimizer in self.optimizer.experts():
             check_kernels(optimizer)
         vectors = self.optimizer.init(self.loss)
@@ -114,29 +131,32 @@ class Model(State, ABC):
         return int(self.state.vector[LoopState.ROUNDS])
 
     def check_can_learn(self) -> None:
-        self.state.check_can_learn()
+        """Raise a RuntimeError if the state is the mean of others."""
+        if not self.state.moves:
+            raise_frozen()
 
     def owns_arrays(self) -> bool:
-        """Whether the arrays can be written to; all are as the vector of numbers is."""
-        vector = self.state.vector
-        return writable(vector) is vector
+        """Whether the arrays can be written to; all are as the vectors of numbers are."""
+        vectors = self.state.vectors
+        return type(vectors) is np.ndarray and vectors.flags.writeable
 
     @abstractmethod
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         """Set `scale`, and `state` with zero weights and the optimizers' `vectors`."""
 
-    def _learn_at_once(self, moving: Callable[[Any], list[Call]]) -> int:
+    def _learn_at_once(self, kernels: Kernels, moving: Callable[[Any], list[Call]]) -> int:
         """Learn a block by the calls that move a state; the place that stopped it, or −1.
 
-        The first call is the loop. One in Python, which may be left anywhere, moves a copy.
+        The first call is the loop of the kernels. One in Python, which may be left anywhere, moves
+        a copy.
         """
-        if not self._bound().in_python:
+        if not kernels.in_python:
             try:
                 calls = moving(self.state)  # compiles them, when that pays
             except NumbaError as error:
                 raise self._cannot_compile(error) from None
             return at_once(*calls)[0]
-        state, work = self.state.copy(), getattr(self, "work", NO_FLOATS)
+        state, work = self.state.copy(), self.work
         vertices = work.copy()  # that an oracle in Python has listed
         (learn, *arguments), *calls = moving(state)
         try:
@@ -180,9 +200,9 @@ class Model(State, ABC):
     def truths(self, packed: Packed) -> Any:
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
         V = self.space.unpack(packed)
-        if is_builtin(self.space):
-            return V
-        return check_vertices(self.space, "unpack", V, (len(packed), self.space.dim_))
+        if self.checks_vertices:
+            return check_vertices(self.space, "unpack", V, (len(packed), self.space.dim_))
+        return V
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
@@ -234,7 +254,8 @@ class Model(State, ABC):
 
     def _bound(self) -> Kernels:
         """The kernels for the storage format of the state."""
-        return self._kept(self.state.by_feature, self._new_kernels)
+        by_feature = self.state.by_feature
+        return self._loops.get(by_feature) or self._kept(by_feature, self._new_kernels)
 
     def _cannot_compile(self, error: NumbaError) -> TypeError:
         lines = [line for line in str(error).splitlines() if "Failed in" not in line]
@@ -260,14 +281,13 @@ class Model(State, ABC):
 
     def diagnostics(self) -> list[str]:
         """Sentences about what went wrong; before that the loss warns of its residual."""
-        self.loss.check_residual(self.work[0])
-        return self._optimizer_diagnostics()
-
-    def _optimizer_diagnostics(self) -> list[str]:
-        """Sentences about problems of the optimizers."""
-        checks = self._kept("checks", self._checks)
-        sentences = [expert.check(self.state.vectors[i]) for i, expert in checks]
-        return [sentence for sentence in sentences if sentence is not None] if checks else []
+        (work,) = self.work
+        if len(work) and work[0] > RESIDUAL_TOL:
+            self.loss.check_residual(work)
+        sentences = []
+        for i, expert in self._kept("checks", self._checks):
+            sentences.append(expert.check(self.state.vectors[i]))
+        return list(filter(None, sentences))
 
     def _checks(self) -> list[tuple[int, OnlineOptimizer]]:
         """The experts that may find something wrong, with their places."""
@@ -276,26 +296,32 @@ class Model(State, ABC):
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Parts of `order`, each to be learned by one call of `learn`."""
+        if len(order) <= SMALLEST_BLOCK:
+            return [order]
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """Learn the rounds `block` (m,), of weights (m,), in order; returns a `BlockResult`."""
-        V, earlier = self.truths(batch.packed[block]), self.state.noted
-        self._note(V, weight)  # before they are learned: a signal may come in between
+        V = self.truths(batch.packed[block])
+        earlier = self._note(V, weight)  # before they are learned: a signal may come in between
         theta = np.empty((len(block) * (record > Record.NOTHING), self.space.dim_))
         stopped = self._learn(batch.rows, block, V, weight, theta, record)
         if stopped >= 0:
-            self.state.noted = earlier
+            self.state.heaviest, self.state.between = earlier
             self._note(V[:stopped], weight[:stopped])
         return BlockResult(stopped, theta, V)
 
-    def _note(self, V: Floats, weight: Floats) -> None:
-        """Note the largest weight of a round, and what outputs between vertices add to bounds."""
-        state = self.state
+    def _note(self, V: Floats, weight: Floats) -> tuple[float, float]:
+        """Note the largest weight of a round, and what outputs between vertices add to bounds.
+
+        Returns what was noted before.
+        """
+        state, earlier = self.state, (self.state.heaviest, self.state.between)
         state.heaviest = max(state.heaviest, float(weight.max(initial=0.0)))
         if isinstance(self.loss, FenchelYoung) and self.space.has_ties:
             state.between += float(weight @ price_of_ties(self.loss, V))
+        return earlier
 
     @abstractmethod
     def _learn(
@@ -377,11 +403,10 @@ class LinearModel(Model):
         """
         if weight.item() <= self.state.heaviest and not self.space.has_ties:
             return self._learn_single(X, norms, V, weight)
-        earlier = self.state.noted
-        self._note(V, weight)
+        earlier = self._note(V, weight)
         stopped = self._learn_single(X, norms, V, weight)
         if stopped != -1:
-            self.state.noted = earlier
+            self.state.heaviest, self.state.between = earlier
         return stopped
 
     def _learn_single(self, X, norms, V, weight):
@@ -397,7 +422,6 @@ class LinearModel(Model):
         rows = Rows.from_array(X)
         if rows.first_bad(self.intercept, *norms) >= 0:
             return ROW_REFUSED
-        state.store_for(scale.makes_sparse(rows))
         return self._learn(rows, SINGLE_ROW, V, weight, V[:0], Record.NOTHING)
 
     def _learn(
@@ -406,6 +430,7 @@ class LinearModel(Model):
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
         ahead = record in (Record.LAST, Record.AVERAGE)
         ready, places, count, undo, earlier_data = self.scale.counted(rows, block, weight, ahead)
+        self.state.store_for(ready.is_sparse)
         omega = self.loss.omega(V) if self.subtracts else NO_FLOATS
         kernels, rounds = self._bound(), single_row_rounds(places, V, weight, omega)
         results = (self.work, theta.reshape(-1), NO_FLOATS, NO_FLOATS)
@@ -417,7 +442,7 @@ class LinearModel(Model):
             played = earlier_data, record == Record.AVERAGE
             return [kernels.call_ahead(ready, rounds, state, played, constants, results), count]
 
-        stopped = self._learn_at_once(moving)
+        stopped = self._learn_at_once(kernels, moving)
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(undo)
             self.scale.apply(rows, block[:stopped], weight[:stopped])

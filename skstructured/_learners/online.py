@@ -1,23 +1,25 @@
 """The driver of streams: rounds are read, a model learns them, and predictions follow."""
 
+import contextlib
 import math
+import operator
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.available import available_if
+from skstructured._base.component import available_if
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import check_dimension
 from skstructured._base.validation import (
     ITEMS_ADVICE,
     check_bool,
     check_choice,
+    check_dimension,
     check_integer,
     check_lengths,
     check_real,
@@ -31,22 +33,14 @@ from skstructured._engine.one_row import ROW_REFUSED
 from skstructured._engine.state import renamed
 from skstructured._learners import weights
 from skstructured._learners.batch_scaling import ranges_of
-from skstructured._learners.blas import one_blas_thread
-from skstructured._learners.decoding import LargestScores, answered, check_keeps_bound
-from skstructured._learners.lock import first_call, learning_aside, lock_of, locked, snapshot
+from skstructured._learners.lock import learning_aside, lock_of, locked, one_blas_thread, snapshot
 from skstructured._learners.models import BlockResult, Note, Record
-from skstructured._learners.multiple_passes import (
-    SINGLE_PASS,
-    make_passes,
-    max_iter_of,
-    most_passes,
-)
-from skstructured._learners.passes import is_verbose, with_progress
+from skstructured._learners.passes import is_verbose, make_passes, most_passes, with_progress
 from skstructured._learners.predictions import (
-    check_batch,
-    read_batch,
+    LargestScores,
+    answered,
+    check_keeps_bound,
     reader_of,
-    scores_of_rows,
     with_rows,
 )
 from skstructured.extend import OnlineOptimizer, OutputSpace
@@ -140,7 +134,10 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """The loss over a fitted space, and an optimizer, of estimators that have them."""
         return None, None
 
-    _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
+    def _read(self, X: Features, reset: bool = False) -> Batch:
+        """The checked `Batch` of X, without outputs; see `read_batch`."""
+        reader = reader_of(self, fresh=True) if reset else self.space_.reader
+        return reader.read(self, X, reset)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read a saved estimator; a ValueError for one of a version whose models were others."""
@@ -187,28 +184,21 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         return self
 
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
-        max_iter = max_iter_of(self)
+        max_iter = getattr(self, "max_iter", 1)
         if isinstance(max_iter, str):
             check_choice("max_iter", max_iter, ("auto",))
-        elif max_iter is not SINGLE_PASS:
+        else:
             check_integer("max_iter", max_iter, highest=10**9)  # more would never end
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if getattr(self, "tol", None) is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with self.turn, learning_aside(self) as new:
-            batch = new._read_first(X)
+            batch = new._read(X, reset=True)
             y = reader_of(new, fresh=True).stack(y)  # once, for the space and for the rounds
             new._start(new._space_of(batch, y, sample_weight), most_passes(new))
             make_passes(new, new._with_outputs(batch, y, sample_weight))
         self._warn_diagnostics()
-
-    def _read_first(self, X: Features) -> Batch:
-        """The `Batch` of the first rows, without outputs."""
-        batch = self._read(X, reset=True)
-        if not self._learns_singles or self.standardize:  # standardizing hides what is out of range
-            self._check_rows(batch, fresh=True)
-        return batch
 
     def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
         """The space, fitted to the outputs of rounds."""
@@ -242,42 +232,38 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         ValueError
             For what `fit` refuses, labels not in `classes`, and `classes` that changed.
         """
-        self._partial_fit(X, y, classes, sample_weight)
-        return self
-
-    def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         self._check_stream(False)
+        is_row = classes is None and type(X) is np.ndarray and X.shape[:1] == (1,)
         with self.turn:
-            is_learned = self._learned_alone(X, y, classes, sample_weight)
-            if not is_learned:
-                with first_call(self, "space_") as new:
-                    if new is self:
-                        self.model_.check_can_learn()
-                    read = new._next_rounds if new is self else new._first_rounds
-                    batch = read(X, y, classes, sample_weight)
-                    new.learn_blocks(batch, np.arange(batch.n_rounds))
-            if is_learned or max_iter_of(self) is not SINGLE_PASS:
+            if not hasattr(self, "space_"):
+                with learning_aside(self) as new:
+                    batch = new._first_rounds(X, y, classes, sample_weight)
+                    new.learn_blocks(batch, np.arange(len(batch.packed)))
+            elif not (is_row and self._learned_alone(X, y, sample_weight)):
+                self.model_.check_can_learn()
+                batch = self._next_rounds(X, y, classes, sample_weight)
+                self.learn_blocks(batch, np.arange(len(batch.packed)))
+            if hasattr(self, "max_iter"):
                 self.n_iter_ = 1
         self._warn_diagnostics()
+        return self
 
     def _check_stream(self, anew: bool) -> None:
         """A ValueError if the learner cannot start (`anew`) or resume a stream."""
 
     def read(self, X: Features) -> Batch:
         """The `Batch` of new rows, checked and without outputs."""
-        batch = self._read(X)
-        self._check_rows(batch)
-        return batch
+        return self._read(X)
 
     def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """Start a stream; the `Batch` of its first rows."""
-        batch = self._read_first(X)
+        batch = self._read(X, reset=True)
         self._start(self._unfitted_space().fit_stream(y, classes))
         return self._with_outputs(batch, y, sample_weight, stream=True)
 
     def _next_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
-        batch = self.read(X)
+        batch = self._read(X)
         if classes is not None:
             self.space_.check_classes(classes)
         return self._with_outputs(batch, y, sample_weight, stream=True)
@@ -286,7 +272,6 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
         with learning_aside(self) as new:
             batch = new._read(X, reset=True)
-            new._check_rows(batch, fresh=True)
             new._start(new._space_of_stream(y, classes))
             return new._with_outputs(batch, y, stream=True)
 
@@ -432,7 +417,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         Parameters
         ----------
         batch : Batch
-            Rounds.
+            Rounds, with weights.
         order : ndarray of int
             Positions of the rounds to learn.
         note : callable or None, default=None
@@ -443,11 +428,12 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
         """
         if not self.model_.owns_arrays():
             own_arrays(self)
-        model, weight = self.model_, batch.weights
+        model, weight = self.model_, cast(Floats, batch.weight)
         blocks = model.blocks(batch, order, record)
-        if max_iter_of(self) is SINGLE_PASS:
+        if not hasattr(self, "max_iter"):
             blocks = with_progress(self, blocks, len(order))
-        with one_blas_thread(model.small_products and len(order) > 1):
+        has_products = model.small_products and len(order) > 1
+        with one_blas_thread() if has_products else contextlib.nullcontext():
             for block in blocks:
                 block_weight = weight[block]
                 with self.lock:
@@ -480,25 +466,29 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
     def _warn_diagnostics(self) -> None:
         """Warn about problems; after learning, so an error made of a warning does no harm."""
         for trouble in self.model_.diagnostics():
-            warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
+            warnings.warn(trouble, GuaranteeWarning, stacklevel=4)
 
     def _scores_by(self, batch: Batch, averaged: bool) -> Any:
         """Scores of checked rows by the last weights, or by their average."""
         with self.lock:
             return self.model_.scores(batch, averaged)
 
+    def _scores(self, X: Features) -> Any:
+        """θ of every row of a new X, (n, dim)."""
+        if not hasattr(self, "space_"):  # the check takes longer than the rest of a call with a row
+            check_is_fitted(self, "space_")
+        return self._thetas(self._read(X))
+
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
 
-    def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
+    def _learned_alone(self, X: Any, y: Outputs, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, if that needs more than one kernel.
 
-        That is before the first row, for several rows, for rows that are sparse, of another dtype
-        or width, out of range or with missing values, and for learners that weight classes.
+        That is for rows of another dtype or width, out of range or with missing values, and for
+        learners that weight classes.
         """
-        if classes is not None or not is_ready(self, X):
-            return False
-        if len(X) > 1 or not self._learns_alone():
+        if not (is_ready(self, X) and self._learns_alone()):
             return False
         model: Any = self.model_
         packed = self.space_.pack(y)
@@ -565,7 +555,7 @@ class OnlineEstimator(OnlineLearner, BaseEstimator):
             raise AttributeError(f"{what} set by fit or partial_fit.")
         return self.model_
 
-    _scale = property(lambda self: self.model_.scale)
+    _scale = property(operator.attrgetter("model_.scale"))
 
     def __sklearn_tags__(self) -> Any:
         return with_rows(super().__sklearn_tags__(), self)

@@ -1,4 +1,4 @@
-"""Predictions of learners over an output space, given the scores of new rows."""
+"""Predictions of learners over an output space: how a decoder turns scores into outputs."""
 
 import warnings
 from collections.abc import Callable
@@ -6,31 +6,151 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.available import available_if
-from skstructured._base.ragged import around_empty, has_empty
+from skstructured._base.component import available_if
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.ragged import around_empty, check_same_lengths, has_empty
 from skstructured._base.validation import (
-    check_finite,
-    first_bad,
+    check_lengths,
     is_precomputed,
     is_ready,
     norms_of,
-    raise_bad_row,
     takes_gaps,
+    weighted_mean,
 )
 from skstructured._engine.rows import DOUBLE
-from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of, snapshot
-from skstructured.extend._readers import RowReader
 from skstructured.extend._types import Array, Features, Floats, Given, Loss, Outputs, Seed
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch
+from skstructured.extend.learner import Batch, Losses, RowReader
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import fenchel_young_of, resolve_surrogate
 from skstructured.spaces import SPACES_BY_NAME, resolve_space
+
+
+class Decoding:
+    """Scores (n, dim), the decoder's outputs for them, and their losses.
+
+    Scores of label sequences and of items are `Ragged`, and so are their outputs; the loss then has
+    a `rule` for decoders of them. `mu` are the loss's means at the scores, if known.
+    """
+
+    def __init__(self, theta: Any, loss: Any, decoder: Decoder, mu: Floats | None = None) -> None:
+        self.theta, self.loss, self.decoder, self.space = theta, loss, decoder, loss.space
+        self._mu: Any = mu
+        self._ragged = hasattr(theta, "unstack")
+        if self._ragged:
+            self.decoder = loss.rule(decoder)
+
+    @property
+    def mu(self) -> Any:
+        """Regularized predictions (n, dim)."""
+        if self._mu is None:  # functools.cached_property takes longer than a row
+            self._mu = self.loss.mean(self.theta)
+        return self._mu
+
+    def scores(self) -> Any:
+        """The scores, as users see them."""
+        return self.theta.unstack() if self._ragged else self.theta
+
+    def means(self) -> Any:
+        """The regularized predictions, as users see them."""
+        return self.loss.shown_means(self.theta) if self._ragged else self.mu
+
+    def most_likely(self) -> Any:
+        """The decoder's most likely outputs, in the form of y."""
+        return self.space.decode(self.anchor())
+
+    def anchor(self) -> Any:
+        """Vertices of the most likely outputs."""
+        theta = self.theta.values if self._ragged else self.theta
+        is_by_scores = self.decoder.by_scores and self._mu is None and np.isfinite(theta).all()
+        mu: Any = None if is_by_scores else self.mu
+        return self.decoder.most_likely(self.theta, mu, self.loss)
+
+    def draw(self, rng: Seed) -> Any:
+        """Outputs that the decoder draws, in the form of y."""
+        return self.space.decode(self.drawn(rng))
+
+    def drawn(self, rng: Seed) -> Any:
+        """Vertices that the decoder draws."""
+        return self.decoder.decode(self.theta, self.mu, self.loss, rng)
+
+    def expected_vertex(self) -> Floats:
+        """E[ŷ] (n, dim) over the draw."""
+        return self.decoder.expected_vertex(self.theta, self.mu, self.loss)
+
+    def expected_loss(self, V: Any) -> Floats:
+        """Exact expected target losses (n,) if the vertices V (n, dim) are true."""
+        return self.decoder.expected_loss(self.theta, self.mu, V, self.loss)
+
+    def truths(self, y: Outputs) -> Any:
+        """Outputs y as vertices; a ValueError unless there is one per row."""
+        if self._ragged:
+            packed = self.space.pack(y)
+            check_same_lengths(self.theta, packed)
+            return packed
+        V = self.space._encoded(y)
+        check_lengths(len(self.theta), len(V))
+        return V
+
+    def losses(self, V: Any, random_state: Seed = None) -> Losses:
+        """The `Losses` of the decoder's outputs if V is true."""
+        self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
+        drawn = self.drawn(check_random_state(random_state))
+        return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
+
+    def point_losses(self, V: Any) -> tuple[Floats, Floats]:
+        """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
+        self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
+        return surrogate, self.space.expected_loss(self.anchor(), V)
+
+    def score(self, y: Outputs, sample_weight: Given) -> float:
+        """1 − mean target loss of the most likely outputs; that of sequences is of positions."""
+        y_pred = self.most_likely()
+        weight = self.space.score_weights(y_pred, sample_weight)
+        return 1.0 - weighted_mean(self.space.target_loss(y_pred, y), weight)
+
+
+class LargestScores:
+    """Outputs of the largest scores (n, dim), of estimators without a surrogate loss."""
+
+    def __init__(self, theta: Floats, space: Any) -> None:
+        self.theta, self.space = theta, space
+
+    def most_likely(self) -> Any:
+        """Outputs in the form of y."""
+        return self.space.decode(self.space.argmax(self.theta))
+
+    def point_losses(self, V: Floats) -> tuple[Floats, Floats]:
+        """NaN, and target losses (n,) if the vertices V are true."""
+        lost = self.space.expected_loss(self.space.argmax(self.theta), V)
+        return np.full(len(lost), np.nan), lost
+
+    def losses(self, V: Floats, random_state: Seed = None) -> Losses:
+        """The `Losses` if the vertices V are true; nothing is drawn."""
+        return answered(self, V)
+
+
+def answered(decoding: Any, V: Any) -> Losses:
+    """The `Losses` of the most likely outputs if V is true."""
+    surrogate, lost = decoding.point_losses(V)
+    return Losses(lost, lost, surrogate)
+
+
+def check_keeps_bound(decoder: Decoder, loss: Any) -> None:
+    """Raise a GuaranteeError if no theorem is about a loss that is played by a decoder."""
+    if not decoder.keeps_bound(loss):
+        raise GuaranteeError(
+            f"No bound is known for loss={loss!r} with decoder {decoder!r}."
+            if isinstance(loss, Surrogate)
+            else f"No regret bound for the decoder {type(decoder).__name__}: use "
+            "decoder='randomized'. To bound the error on new data use the risk_bound() of "
+            "progressive_validate."
+        )
 
 
 def reader_of(learner: Any, fresh: bool = False) -> RowReader:
@@ -55,37 +175,12 @@ def answer_empty(learner: Any, X: Any, method: Callable[..., Any], **options: An
 
 
 def read_batch(self: Any, X: Features, reset: bool = False) -> Batch:
-    """The `Batch` of a new X, without outputs; values are not yet checked to be finite.
+    """The checked `Batch` of X, without outputs; with `reset` of the first X.
 
-    Of label sequences, a list of matrices or `Ragged`; ValueErrors name the sequence.
+    Of label sequences, a list of matrices or `Ragged`. ValueErrors name the row, or the sequence
+    and the position, that is NaN, inf or whose norm is out of range.
     """
     return reader_of(self, reset).read(self, X, reset)
-
-
-def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
-    """NaN, inf and norms out of range raise a ValueError that names the row, or the position."""
-    if batch.offsets is None:
-        return check_finite(learner, batch.rows, fresh)
-    bad, rows = first_bad(learner, batch.rows, True, fresh)
-    if bad < 0:
-        return None
-    offsets, row = batch.offsets, rows.matrix[bad : bad + 1]
-    i = int(np.searchsorted(offsets, bad, side="right")) - 1
-    try:
-        raise_bad_row(learner, row, 0, fresh)
-    except ValueError as error:
-        what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
-        what = what.replace("row 0 of X", "this row")
-        raise ValueError(f"Sequence {i} of X, position {bad - offsets[i]}: {what}") from None
-
-
-def scores_of_rows(self: Any, X: Features) -> Any:
-    """θ of every row of a new X, (n, dim)."""
-    if not hasattr(self, "space_"):  # the check takes longer than the rest of a call with a row
-        check_is_fitted(self, "space_")
-    batch = self._read(X)
-    self._check_rows(batch)
-    return self._thetas(batch)
 
 
 def _space_has(method: str) -> Callable[[Any], bool]:
@@ -163,16 +258,16 @@ def decode_scores(self: Any, theta: Any, mu: Floats | None = None) -> Decoding:
 class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
-    Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and
-    `_given_decoder()`; and the parameter `loss`, unless it has an `_unfitted_loss()`. Without a
-    parameter `space` outputs are classes.
+    Needs `space_`, `loss_`, `_scores(X)`, the θ (n, dim) of rows, and `_given_decoder()`; and the
+    parameter `loss`, unless it has an `_unfitted_loss()`. Without a parameter `space` outputs are
+    classes.
     """
 
     space_: Any
     loss_: Any
     classes_: Array
     random_state_: np.random.RandomState
-    _thetas: Callable[..., Any]
+    _scores: Callable[..., Any]
     _given_decoder: Callable[[], Decoder]
 
     space: Any = "simplex"
@@ -196,7 +291,6 @@ class DecodedPredictions:
         if not isinstance(loss, Surrogate):
             loss.warn_without_gap()  # type: ignore[attr-defined]  # Fenchel–Young losses have it
 
-    _read, _check_rows, _scores = read_batch, check_batch, scores_of_rows
     decode = decode_scores
 
     def _decoding(self, X: Features) -> Decoding:

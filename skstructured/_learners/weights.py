@@ -7,8 +7,12 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skstructured._base.plugins import is_builtin
-from skstructured._base.validation import check_positive_sum, check_range_of_weights, floats_of
+from skstructured._base.validation import (
+    check_positive_sum,
+    check_range_of_weights,
+    floats_of,
+    is_builtin,
+)
 from skstructured._engine.rounds import LOOP_BLOCK
 from skstructured._engine.rows import Rows
 from skstructured.extend._types import Array, Floats, Matrix

@@ -431,7 +431,6 @@ class BanditClassifier(ClassifierMixin, OnlineEstimator):
         """The `Batch` of X; the first starts with classes given here or to the constructor."""
         fresh = not hasattr(self, "classes_")
         batch = self._read(X, reset=fresh)
-        self._check_rows(batch, fresh)
         if not fresh:
             own_arrays(self)
             return batch

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.available import available_if
-from skstructured._base.component import inherit_parameters, parameters_with
+from skstructured._base.component import available_if, inherit_parameters, parameters_with
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel, plain_integers

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from skstructured._base.plugins import all_builtin, check_vertices
-from skstructured._base.validation import check_share
+from skstructured._base.validation import all_builtin, check_share, check_vertices
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.losses.gap import GapSurrogate

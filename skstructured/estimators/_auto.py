@@ -43,7 +43,6 @@ def resolve_loss_and_optimizer(learner, space, columns, mixes, most_weights=1 <<
 
     "auto" is a mixture, unless it `mixes` none, and for too many weights: each expert has as many.
     """
-    given_decoder(learner)
     template, optimizer = fenchel_young_of(learner.loss), learner.optimizer
     if template is None:
         loss = resolve_surrogate(learner.loss, space)

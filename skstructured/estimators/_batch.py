@@ -10,13 +10,13 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base import validation
-from skstructured._base.plugins import check_dimension
 from skstructured._base.ragged import Ragged
+from skstructured._base.validation import check_dimension
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._learners.batch_scaling import FeatureScale, ranges_of, training_means, with_means
 from skstructured._learners.lock import learning_aside
 from skstructured._learners.passes import is_verbose
-from skstructured._learners.predictions import check_batch, read_batch, reader_of
+from skstructured._learners.predictions import read_batch, reader_of
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel import _values
 from skstructured.extend._types import Features, Given, Outputs
@@ -130,7 +130,6 @@ class BatchPredictor(BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         batch = self._read(X, reset=True)
-        self._check_rows(batch, fresh=True)
         space = self._fitted_space(y)
         packed = space.pack(y)
         batch.check_lengths(packed)
@@ -169,18 +168,15 @@ class BatchPredictor(BaseEstimator):
         return None
 
     def _read(self, X, reset=False):
-        if validation.is_precomputed(self.kernel):
-            reader_of(self, reset).require_rows(
-                "kernel='precomputed' is only supported for rows. For sequences give the name of a "
-                "kernel, or a callable."
-            )
-        return read_batch(self, X, reset)
-
-    def _check_rows(self, batch, fresh=False):
-        """Rows that are not finite, gaps aside, or out of range: a ValueError; kernels too."""
-        check_batch(self, batch, fresh)
-        if validation.is_precomputed(self.kernel):
-            assert_all_finite(batch.rows.data, input_name="X")
+        if not validation.is_precomputed(self.kernel):
+            return read_batch(self, X, reset)
+        reader_of(self, reset).require_rows(
+            "kernel='precomputed' is only supported for rows. For sequences give the name of a "
+            "kernel, or a callable."
+        )
+        batch = read_batch(self, X, reset)
+        assert_all_finite(batch.rows.data, input_name="X")
+        return batch
 
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
@@ -203,9 +199,7 @@ class BatchPredictor(BaseEstimator):
     def _scores(self, X):
         """Scores (n, dim) of new rows, or `Chains` of sequences."""
         check_is_fitted(self)
-        batch = self._read(X)
-        self._check_rows(batch)
-        return self._thetas(batch)
+        return self._thetas(self._read(X))
 
     def _thetas(self, batch):
         """Scores of checked rows, or sequences."""

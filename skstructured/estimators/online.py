@@ -21,8 +21,7 @@ from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, resolve_loss_and_optimizer
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch, Comparison
-from skstructured.extend.model import Model
+from skstructured.extend.learner import Batch, Comparison, Model
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, Surrogate

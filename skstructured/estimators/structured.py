@@ -12,9 +12,9 @@ from skstructured._base.component import Seed, inherit_parameters, parameters
 from skstructured._base.ragged import check_same_lengths
 from skstructured._base.validation import read_rows
 from skstructured._learners import predictions
-from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import first_call, learning_aside, snapshot
 from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import Decoding
 from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
 from skstructured.estimators._stream import FrozenMember, StreamMixture
 from skstructured.estimators.crf.estimator import ConditionalRandomField
@@ -273,9 +273,7 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
 
     def _sequences(self, X, reset=False):
         """Checked sequences, `Ragged`."""
-        batch = predictions.read_batch(self, X, reset)
-        predictions.check_batch(self, batch, reset)
-        return batch.X
+        return predictions.read_batch(self, X, reset).X
 
     def _start(self, y, sample_weight):
         self.space_ = self._unfitted_space().fit(y)

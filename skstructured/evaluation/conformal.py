@@ -11,14 +11,13 @@ from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured import spaces
-from skstructured._base.available import available_if
-from skstructured._base.component import Seed, parameters
-from skstructured._base.pipelines import final_learner
+from skstructured._base.component import Seed, available_if, parameters
 from skstructured._base.validation import check_integer, check_lengths, check_real, check_weights
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured.experts._binary import rows_at
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.items._reading import unique_values
+from skstructured.metrics import final_learner
 
 
 class _Kind:

@@ -7,8 +7,14 @@ from skstructured._base.component import Component, resolve
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, new_state  # noqa: F401
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Batch, Comparison, ExpertComparison, Losses, OnlineLearner
-from skstructured.extend.model import Model
+from skstructured.extend.learner import (
+    Batch,
+    Comparison,
+    ExpertComparison,
+    Losses,
+    Model,
+    OnlineLearner,
+)
 from skstructured.extend.optimizer import CoordinateOptimizer, OnlineOptimizer
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.extend.surrogate import ORACLES, Oracle, Regularizer, Surrogate  # noqa: F401

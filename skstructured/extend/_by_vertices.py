@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.plugins import check_vertices
+from skstructured._base.validation import check_vertices
 from skstructured._engine.compiled import (
     also_interpreted,
     is_kernel,

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Component
-from skstructured._base.plugins import check_mixture, check_vertices
+from skstructured._base.validation import check_mixture, check_vertices
 from skstructured.extend._types import Floats, Loss, Seed
 from skstructured.extend.surrogate import Surrogate
 

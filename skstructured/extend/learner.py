@@ -1,4 +1,4 @@
-"""The protocol of online learners: all that progressive validation asks of an estimator."""
+"""The protocol of online learners, the rounds that they read, and the base of their models."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.ragged import Ragged, check_same_lengths
-from skstructured._base.validation import check_lengths
+from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels, stack_rows
+from skstructured._base.validation import check_finite, check_lengths, read_rows
+from skstructured._engine.state import State
 from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 
@@ -70,7 +71,7 @@ class Batch(NamedTuple):
         if self.offsets is None:
             check_lengths(self.rows.n_rows, len(packed))
         else:
-            check_same_lengths(self.X, packed)
+            check_same_lengths(Ragged(self.rows, self.offsets), packed)
 
     @property
     def weights(self) -> Floats:
@@ -86,6 +87,52 @@ class Batch(NamedTuple):
         """The places of all rounds, shuffled or not; those of weight 0 are checked last."""
         first = self.learned if random_state is None else random_state.permutation(self.learned)
         return np.append(first, np.flatnonzero(~(self.weights > 0.0)))
+
+
+class RowReader:
+    """How a learner reads X and y: one row of X per output."""
+
+    #: Whether outputs are sequences, of any number of rows each.
+    has_sequences = False
+
+    def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
+        """The checked `Batch` of X without outputs; with `reset` its rows are the first."""
+        rows = read_rows(learner, X, reset)
+        check_finite(learner, rows, reset)
+        return Batch(rows, None)
+
+    def stack(self, y: Outputs) -> Any:
+        """Outputs in the form that spaces read fastest."""
+        return y
+
+    def require_rows(self, message: str) -> None:
+        """Raise a ValueError with this message unless outputs have one row each."""
+
+
+class SequenceReader(RowReader):
+    """For X a list of matrices or `Ragged` sequences, for y a list of label arrays."""
+
+    has_sequences = True
+
+    def read(self, learner: Any, X: Features, reset: bool = False) -> Batch:
+        """The checked `Batch` of stacked sequences; ValueErrors name the sequence."""
+        batch = stacked_batch(learner, stack_rows(X), reset)
+        check_finite(learner, batch.rows, reset, batch.offsets)
+        return batch
+
+    def stack(self, y: Outputs) -> Any:
+        """Labels, `Ragged`."""
+        return stack_labels(y)
+
+    def require_rows(self, message: str) -> None:
+        """Raise the ValueError."""
+        raise ValueError(message)
+
+
+def stacked_batch(learner: Any, stacked: Any, reset: bool = False) -> Batch:
+    """The `Batch` of rounds of several rows, sequences or items; values are not yet checked."""
+    rows = read_rows(learner, stacked.values, reset, singles=False)
+    return Batch(rows, None, None, stacked.offsets)
 
 
 class Losses(NamedTuple):
@@ -318,3 +365,123 @@ class OnlineLearner(ABC):
 
     #: Why no bound is stated, a sentence.
     _no_theorem: ClassVar[str] = ""
+
+
+class Model(State, ABC):
+    """What an `OnlineEstimator` learns: it scores rows, and rounds change it.
+
+    A subclass has `learn` and `scores`. It may also have ``certificate(delta)``, which returns the
+    theorem about the rounds learned so far, ``comparison(batch, weight)``, which returns a
+    `Comparison`, and ``weights(averaged)``, an array (dim, p [+ 1]) that gives the estimator
+    ``coef_`` and ``intercept_``. Attributes are arrays, numbers and other models: a copy has its
+    own ones.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds learned so far; the estimator counts them.
+
+    See Also
+    --------
+    OnlineEstimator : Its `new_model` returns a model.
+    Batch : The rounds that `learn` and `scores` read.
+
+    Examples
+    --------
+    A model in twenty lines is in the guide, *Custom components*.
+    """
+
+    n_rounds = 0
+
+    #: Most rounds to learn at a time; other threads see whole blocks.
+    block = 64
+
+    #: Whether `learn` learns a block as a whole or not at all. If not, a copy learns it.
+    in_place = False
+
+    #: Whether `learn` returns the scores with which the rounds were played.
+    records = False
+
+    #: Whether `learn` can record the scores of predictions too; only compiled models can.
+    scores_ahead = False
+
+    #: Whether blocks are learned by small products, which take longer in several threads.
+    small_products = False
+
+    @abstractmethod
+    def learn(self, batch: Batch, indices: Ints, weight: Floats, record: int) -> Any:
+        """Learn rounds one by one, in the order of `indices`.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rounds: ``batch.X[i]`` are the features of round i, ``batch.packed[i]`` is its output as
+            the space packs it (for classes the index of the label).
+        indices : ndarray of shape (m,)
+            Positions of the rounds.
+        weight : ndarray of shape (m,)
+            Their weights; a round of weight 0 changes nothing.
+        record : int
+            What compiled models record; others ignore it.
+
+        Returns
+        -------
+        None
+            Models that record return a block of scores.
+        """
+
+    @abstractmethod
+    def scores(self, batch: Batch, averaged: bool) -> Floats:
+        """Scores (n, dim) of all rounds of a batch, whose outputs are not known.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rounds.
+        averaged : bool
+            Whether to use averaged weights; False if the estimator has no parameter `average`.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+        """
+
+    def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
+        """Parts of `order`, each to be learned by one call of `learn`.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rounds.
+        order : ndarray of int
+            Positions of the rounds to learn, in order.
+        record : int
+            As in `learn`.
+
+        Returns
+        -------
+        list of ndarray
+        """
+        return [order[start : start + self.block] for start in range(0, len(order), self.block)]
+
+    def check(self, learner: Any, batch: Batch, stream: bool) -> None:
+        """Raise a ValueError for rounds that the model cannot learn, before any is.
+
+        Parameters
+        ----------
+        learner : OnlineEstimator
+            The estimator whose model this is.
+        batch : Batch
+            Rounds.
+        stream : bool
+            Whether they are of a stream, and not of `fit`.
+        """
+        return None
+
+    def owns_arrays(self) -> bool:
+        """Whether no array is memory-mapped or read-only; False if that is not known."""
+        return False
+
+    def diagnostics(self) -> list[str]:
+        """Sentences about what went wrong in the rounds learned."""
+        return []

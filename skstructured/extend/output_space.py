@@ -11,10 +11,10 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Component
-from skstructured._base.plugins import all_builtin, check_sign, check_vertices
+from skstructured._base.validation import all_builtin, check_sign, check_vertices
 from skstructured.extend._by_vertices import project
-from skstructured.extend._readers import RowReader
 from skstructured.extend._types import Array, Floats, Given, Kernel, Outputs, Packed, Seed
+from skstructured.extend.learner import RowReader
 
 
 class Geometry(NamedTuple):

@@ -279,8 +279,7 @@ class ItemRounds(RoundKind):
     def numbers(self, model: Any, record: int) -> int:
         return 0 if self.steps is None else model.width
 
-    def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        rows, places = super().rows(batch, block)
+    def rows(self, rows: Rows, places: Ints) -> tuple[Rows, Ints]:
         if self.steps is None:
             return rows, places
         return self.steps.rows(rows.matrix[places]), np.arange(len(places))

@@ -7,19 +7,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from skstructured._base.available import available_if
-from skstructured._base.component import Seed, inherit_parameters, parameters_with
+from skstructured._base.component import Seed, available_if, inherit_parameters, parameters_with
 from skstructured._base.ragged import Ragged
-from skstructured._learners.decoding import Decoding
+from skstructured._base.validation import check_finite
 from skstructured._learners.lock import snapshot
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import check_batch, decode_scores
+from skstructured._learners.predictions import Decoding, decode_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import given_decoder, is_auto
 from skstructured.estimators.online import OnlineParameters, OnlineStructuredPredictor
-from skstructured.extend._readers import stacked_batch
 from skstructured.extend._types import Array, Floats, Given
-from skstructured.extend.learner import Batch
+from skstructured.extend.learner import Batch, stacked_batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.items._model import ItemRounds
@@ -82,12 +80,10 @@ class ItemLearner(OnlineEstimator):
         return read_items(X, qid, available)
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
-        """The `Batch` of items, without outputs; values are not yet checked to be finite."""
-        return stacked_batch(self, read_items(X), reset)
-
-    def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
-        """Rows that are not finite, or out of range, raise a ValueError."""
-        check_batch(self, batch._replace(offsets=None), fresh)
+        """The checked `Batch` of items, without outputs."""
+        batch = stacked_batch(self, read_items(X), reset)
+        check_finite(self, batch.rows, reset)
+        return batch
 
     def fit(  # type: ignore[override]  # items have rounds
         self,
@@ -162,7 +158,7 @@ class ItemLearner(OnlineEstimator):
         items = self._items(X, qid, available)
         weight = items.round_weights(sample_weight)
         self._warn_of_split(items)
-        self._partial_fit(items, self._targets(items, y), None, weight)
+        super().partial_fit(items, self._targets(items, y), sample_weight=weight)
         self._last_round = (items.qid[-1], len(items) > 1) if items.flat else None
         return self
 

@@ -1,6 +1,6 @@
 """Losses of scores: Fenchel–Young losses of any space, and surrogates of mistakes and margins."""
 
-from skstructured._base.plugins import check_kernels
+from skstructured._base.validation import check_kernels
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss

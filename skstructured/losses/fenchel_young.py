@@ -12,13 +12,11 @@ from sklearn.base import clone
 
 from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import is_builtin
-from skstructured._base.validation import LARGEST_SIZE, check_choice, check_real
+from skstructured._base.validation import LARGEST_SIZE, check_choice, check_real, is_builtin
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Regularizer, run_gradient_rows
 from skstructured.regularizers import (
-    RESIDUAL_TOL,
     find_oracle,
     resolve_regularizer,
     warn_of_residual,
@@ -382,8 +380,7 @@ class FenchelYoung(Component):
 
     def check_residual(self, work: Floats) -> None:
         """Warn (ConvergenceWarning) if the compiled function left a residual."""
-        if len(work) and work[0] > RESIDUAL_TOL:
-            warn_of_residual(self._terms()[2], work)
+        warn_of_residual(self._terms()[2], work)
 
     def _check_scores(self, theta, terms):
         theta = np.array(theta, dtype=np.float64, order="C", ndmin=1)

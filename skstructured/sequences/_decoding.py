@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured import _chains
-from skstructured._base.available import available_if
+from skstructured._base.component import available_if
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._learners.predictions import answer_empty, has_empty_sequence, reader_of

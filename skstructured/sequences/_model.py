@@ -317,8 +317,6 @@ class ChainRounds(RoundKind):
 
     def played(self, loss, truth, results):
         scores, gradients, losses = results
-        if len(losses) == 0:
-            return Chains(np.empty((0, self.k)), truth.offsets, np.empty((0, 1, 1))), truth, None
         unary, pair = self._parts_of(truth, scores)
         gap, _ = self._parts_of(truth, gradients)
         theta = Chains(unary, truth.offsets, np.repeat(pair, truth.lengths, axis=0))

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,9 +93,9 @@ class RoundKind:
         """Rows of Θ behind those of features and the intercept, for k scores of a row."""
         return 0
 
-    def rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
-        """Rows, and the places of those of some rounds."""
-        return batch.rows, batch.X.places(block)
+    def rows(self, rows: Rows, places: Ints) -> tuple[Rows, Ints]:
+        """Rows that the scale reads, and the places of those of some rounds."""
+        return rows, places
 
     def counted(
         self, scale: Any, rows: Rows, places: Ints, weight: Floats, offsets: Ints
@@ -170,16 +170,15 @@ class RoundModel(LinearModel):
     def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
         """Blocks of about 4096 rows; fewer if their scratch is large."""
         size = min(4096, (1 << 21) // max(self.rounds.numbers(self, record), 1) + 1)
-        offsets = np.append(0, np.cumsum(batch.X.lengths[order]))
+        offsets = np.append(0, np.cumsum(batch.packed.lengths[order]))
         return [order[block] for block in row_blocks(offsets, size)]
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
-        """Check rows that no loop sees, and keep the lengths of rounds that the loss needs."""
-        if not learner.standardize:
-            learner._check_rows(batch)
+        """Keep the lengths of rounds that the loss needs."""
         sizes = np.array(self.loss.sizes, dtype=np.int64)
-        counted = batch.X.lengths[batch.weights > 0.0]
-        self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, sizes))
+        counted = batch.packed.lengths[cast(Floats, batch.weight) > 0.0]
+        if learner.loss_ is not self.loss or not np.isin(counted, sizes).all():
+            self.loss = learner.loss_ = self.loss.over_sizes(np.append(counted, sizes))
 
     def truths(self, packed: Any) -> Any:
         """The same, `Ragged`."""
@@ -187,11 +186,12 @@ class RoundModel(LinearModel):
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> BlockResult:
         """See `Model`; scores are those that were played."""
-        truth, kind, scale = batch.packed[block], self.rounds, self.scale
+        kind, scale, places = self.rounds, self.scale, batch.packed.places(block)
+        truth = Ragged.from_lengths(batch.packed.values[places], batch.packed.lengths[block])
         earlier = self.state.heaviest
         self.state.heaviest = max(earlier, float(weight.max(initial=0.0)))
         self.state.store_for(True)
-        rows, places = kind.rows(batch, block)
+        rows, places = kind.rows(batch.rows, places)
         counted = kind.counted(scale, rows, places, weight, truth.offsets)
         firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
         values = np.asarray(truth.values, dtype=np.float64)
@@ -201,13 +201,19 @@ class RoundModel(LinearModel):
         arguments = ((self.params, self.options), (work, *results))
         kernels = self._bound()
         stopped = self._learn_at_once(
-            lambda state: [kernels.call_of(counted.rows, rounds, state, *arguments), counted.commit]
+            kernels,
+            lambda state: [
+                kernels.call_of(counted.rows, rounds, state, *arguments),
+                counted.commit,
+            ],
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
             self.state.heaviest = max(earlier, float(weight[:stopped].max(initial=0.0)))
             at_once(counted.undo)
             learned_places, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
             at_once(kind.counted(scale, rows, learned_places, weight[:stopped], offsets).commit)
+        if record == Record.NOTHING:
+            return BlockResult(stopped, None, truth)
         return BlockResult(stopped, *kind.played(self.loss, truth, results))
 
     def refuse(self, learner: Any, batch: Batch, place: int) -> None:
@@ -243,7 +249,7 @@ class RoundModel(LinearModel):
 
     def diagnostics(self) -> list[str]:
         """Also projections that were not found."""
-        return self._optimizer_diagnostics() + self._inexactness()
+        return super().diagnostics() + self._inexactness()
 
     def certified_loss(self) -> Loss:
         """The loss for all sizes of rounds, with b by C²/λ of each.

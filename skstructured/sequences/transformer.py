@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.available import available_if
+from skstructured._base.component import available_if
 from skstructured._base.ragged import (
     TOKENS_ADVICE,
     Ragged,

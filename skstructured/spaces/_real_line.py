@@ -7,6 +7,7 @@ from skstructured._base.component import Component
 from skstructured._base.validation import check_weights
 from skstructured._engine.robust_columns import weighted_quantile
 from skstructured._engine.state import renamed
+from skstructured.extend.learner import RowReader
 
 
 def _middle_scale(sizes, weight):
@@ -29,6 +30,7 @@ class RealLine(Component):
 
     task = None
     has_ties = False
+    reader = RowReader()
 
     def __setstate__(self, state):
         """Read a saved space."""

@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state
 from skstructured import _chains
 from skstructured._base.component import inherit_parameters
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
-from skstructured.extend._readers import SequenceReader
 from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
+from skstructured.extend.learner import SequenceReader
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces.simplex import LabelSpace, Simplex
 

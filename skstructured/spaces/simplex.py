@@ -348,7 +348,8 @@ class LabelSpace(OutputSpace):
         -------
         ndarray of shape (n,)
         """
-        self._dimension()
+        if not hasattr(self, "classes_"):
+            self._dimension()  # raises a NotFittedError
         codes = class_codes(y, self.classes_[self._sorter], accepts_unseen, self._fractions)
         return np.append(self._sorter, -1)[codes] if accepts_unseen else self._sorter[codes]
 

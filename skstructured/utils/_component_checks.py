@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.plugins import check_kernels, check_mixture
+from skstructured._base.validation import check_kernels, check_mixture
 from skstructured.evaluation import progressive_validate
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FenchelYoung

@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from skstructured._base.plugins import are_vertices
+from skstructured._base.validation import are_vertices
 
 #: Bounds on deviations of draws with this number, log(2·10⁹), fail once in 10⁹.
 LOG_ODDS = 21.4

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skstructured import KernelStructuredPredictor, PiSTOLRegressor, StructuredPredictor
-from skstructured._learners.blas import one_blas_thread
+from skstructured._learners.lock import one_blas_thread
 from skstructured.estimators.kernel._expansion import KeptKernels
 from skstructured.estimators.kernel._features import FourierMap
 from skstructured.estimators.mixture._minimizer import LossMinimizer
@@ -92,14 +92,14 @@ def test_errors_and_members_side_by_side_restore_the_number(monkeypatch):
 
 def test_a_thread_beside_it_neither_lifts_nor_keeps_the_limit():
     def other():
-        with one_blas_thread(True):
+        with one_blas_thread():
             pass
 
-    with one_blas_thread(True):
+    with one_blas_thread():
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-        with one_blas_thread(True):
+        with one_blas_thread():
             pass
         assert threads() == 1
     assert threads() == 2

@@ -31,7 +31,7 @@ import skstructured
 import skstructured as sk
 from benchmarks.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured._engine.state import CACHE_LINE
-from skstructured._learners.decoding import Decoding
+from skstructured._learners.predictions import Decoding
 from skstructured.evaluation import progressive_validate
 from skstructured.items.predictor import ItemLearner
 from skstructured.optimizers import OPTIMIZERS, PiSTOL

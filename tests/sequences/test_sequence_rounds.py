@@ -17,7 +17,7 @@ import skstructured as sk
 from benchmarks.adversaries import next_losses
 from skstructured._base.ragged import Ragged
 from skstructured._engine.state import LoopOption, RoundSummary
-from skstructured._learners.decoding import Decoding
+from skstructured._learners.predictions import Decoding
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.sequences._decoding import SequenceLoss

@@ -17,7 +17,7 @@ from skstructured import (
 )
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
-from skstructured._learners.decoding import Decoding
+from skstructured._learners.predictions import Decoding
 from skstructured.decoders import MinimumRisk, Nearest
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung

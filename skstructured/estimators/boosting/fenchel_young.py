@@ -11,12 +11,15 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base import validation
-from skstructured._base.available import available_if
-from skstructured._base.component import Seed, inherit_parameters, parameters
-from skstructured._learners.decoding import Decoding
+from skstructured._base.component import Seed, available_if, inherit_parameters, parameters
 from skstructured._learners.lock import learning_aside, locked, snapshot
 from skstructured._learners.passes import is_verbose
-from skstructured._learners.predictions import DecodedPredictions, has_probabilities, reader_of
+from skstructured._learners.predictions import (
+    DecodedPredictions,
+    Decoding,
+    has_probabilities,
+    reader_of,
+)
 from skstructured.estimators._auto import draw_seeds, given_decoder, pack_outputs
 from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
 from skstructured.estimators.mixture._training import ROWS_AT_ONCE, draw_folds_of_rows

@@ -25,8 +25,7 @@ from skstructured.estimators.boosting import _rounds
 from skstructured.estimators.boosting._rounds import WeakState
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier, TreeModel, Trees
 from skstructured.extend._types import Array, Features, Floats, Ints
-from skstructured.extend.learner import Batch, Losses
-from skstructured.extend.model import Model
+from skstructured.extend.learner import Batch, Losses, Model
 from skstructured.guarantees.certificates import Certificate
 
 

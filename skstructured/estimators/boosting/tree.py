@@ -12,7 +12,7 @@ from skstructured._learners.lock import snapshot
 from skstructured._learners.models import BlockResult
 from skstructured._learners.online import OnlineEstimator
 from skstructured.extend._types import Features, Floats
-from skstructured.extend.model import Model
+from skstructured.extend.learner import Model
 
 
 @kernel(inline=True)

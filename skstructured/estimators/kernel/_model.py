@@ -11,8 +11,8 @@ from skstructured._engine.standardize import NO_CALL, Counted
 from skstructured._engine.state import LinearState, LoopState, at_once
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import Model
-from skstructured._learners.multiple_passes import most_passes
 from skstructured._learners.pass_selection import KERNEL_SEARCH
+from skstructured._learners.passes import most_passes
 from skstructured.estimators.kernel import _values
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score, support_for
 
@@ -185,7 +185,7 @@ class KernelModel(Model):
             loop = kernels.call_of(taken[0], rounds, state, constants, results)
             return [loop, expansion.keeping(len(block), state.Theta), counted.commit]
 
-        stopped = self._learn_at_once(calls)
+        stopped = self._learn_at_once(kernels, calls)
         if stopped >= 0:
             at_once(expansion.keeping(stopped - len(block), expansion.Theta), counted.undo)
             if self.given is None:

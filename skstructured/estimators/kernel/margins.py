@@ -19,11 +19,10 @@ from skstructured._base.component import (
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice
 from skstructured._engine.state import LoopState
-from skstructured._learners.decoding import answered
 from skstructured._learners.lock import snapshot
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.predictions import DecodedPredictions, answered
 from skstructured.estimators._auto import given_decoder
 from skstructured.estimators.kernel._model import KernelModel, refuse_precomputed, score_factor
 from skstructured.estimators.kernel._values import Kernel, intercept_of, kernel_of
@@ -361,8 +360,7 @@ class PiSTOLRegressor(RegressorMixin, OnlineEstimator):
             For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
             then unchanged.
         """
-        self._partial_fit(X, y, None, sample_weight)
-        return self
+        return super().partial_fit(X, y, sample_weight=sample_weight)
 
     def _space_of_stream(self, y, classes):
         return self._unfitted_space().fit_stream(y, classes)

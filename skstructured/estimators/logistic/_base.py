@@ -29,8 +29,7 @@ from skstructured._learners.models import BlockResult
 from skstructured._learners.weights import with_intercept
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import Comparison
-from skstructured.extend.model import Model
+from skstructured.extend.learner import Comparison, Model
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FenchelYoung
 

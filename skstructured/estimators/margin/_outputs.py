@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skstructured import spaces
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.plugins import check_vertices, refuse
+from skstructured._base.validation import check_vertices, refuse
 from skstructured._engine.compiled import is_kernel
 from skstructured.estimators.margin._atoms import points_of, vertex_kernel
 from skstructured.estimators.margin._blocks import AtomBlocks, ClosedBlocks

@@ -14,8 +14,7 @@ from skstructured._base.validation import check_finite, check_integer, check_pos
 from skstructured._engine.robust_columns import FeatureRanges, RobustColumns
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.blas import one_blas_thread
-from skstructured._learners.lock import learning_aside, locked
+from skstructured._learners.lock import learning_aside, locked, one_blas_thread
 from skstructured._learners.passes import is_verbose
 from skstructured._learners.predictions import with_rows
 from skstructured.estimators._auto import draw_seeds
@@ -42,7 +41,7 @@ class Mixed(NamedTuple):
     intercept: Floats
     rows: StandardRows
 
-    @one_blas_thread(True)
+    @one_blas_thread()
     def scores(self, X: Any) -> Floats:
         """Σ_e a_e θ_e(x) + b of every row, some at a time if rows are checked ones."""
         if self.rows.scale is None:
@@ -109,7 +108,7 @@ class Mixture(BaseEstimator):
             new._fit(X, y, sample_weight)
         return self
 
-    @one_blas_thread(True)  # more wait for each other where cores are shared
+    @one_blas_thread()  # more wait for each other where cores are shared
     def _fit(self, X, y, sample_weight, groups=None):
         """Fit; the mixed honest scores (n, dim), NaN of rows that have none.
 

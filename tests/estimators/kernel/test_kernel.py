@@ -22,7 +22,7 @@ from skstructured import (
     MaxMinMarginNetwork,
     StructuralSVM,
 )
-from skstructured._learners import multiple_passes
+from skstructured._learners import passes
 from skstructured._learners.models import Record
 from skstructured.estimators.kernel._values import (
     SUPPORT_BLOCK,
@@ -476,7 +476,7 @@ class TestPrecomputed:
         G, kept = pairwise.rbf_kernel(X), []
         model = plain(kernel="precomputed")
         monkeypatch.setattr(
-            multiple_passes,
+            passes,
             "learn_pass",
             lambda learner, _: kept.append(learner.model_.given) or (0.0, 0.0),
         )
