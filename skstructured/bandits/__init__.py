@@ -3,11 +3,11 @@
 from skstructured.bandits._base import BanditClassifier, BanditRounds
 from skstructured.bandits._first_order import BanditGaptronClassifier, BanditronClassifier
 from skstructured.bandits._second_order import (
-    BanditReduction,
     ConfiditClassifier,
     NewtronClassifier,
     SOBAClassifier,
 )
+from skstructured.bandits.reduction import BanditReduction
 from skstructured.estimators.online import SecondOrderPerceptron
 
 __all__ = [

@@ -16,7 +16,7 @@ from skstructured._engine.rows import LONGEST_ROW
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.estimators._auto import given_decoder
-from skstructured.estimators.logistic import _base
+from skstructured.estimators.logistic import _base, _rounds
 from skstructured.estimators.logistic._rounds import (
     blocks_rounds,
     curvature,
@@ -125,6 +125,10 @@ class ClassBlocks(_base.SecondOrderRounds):
         self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
 
     _learned = property(attrgetter("P", "G", "numbers"))
+
+
+for matrix in (FolkloreMatrix, ClassBlocks):  # saved objects of 0.1.0 look for them there
+    setattr(_rounds, matrix.__name__, matrix)
 
 
 class RadiusMixtureCertificate(Certificate):

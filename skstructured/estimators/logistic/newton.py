@@ -116,6 +116,12 @@ class NewtonMatrix(FolkloreMatrix):
         super().__init__(K, width, (gamma * B) ** -2.0 / K, B)
         self.B, self.gamma = B, gamma
 
+    def __setstate__(self, state):
+        """Read a saved object; those of 0.1.0 have `constants`."""
+        if "constants" in state:
+            state["B"], state["gamma"] = state.pop("constants")
+        vars(self).update(state)
+
     @property
     def limits(self):
         """How large rounds may be, a list of `RoundLimit`."""
