@@ -77,7 +77,7 @@ def compare(out, quick):
         for learner, numbers in zip(LEARNERS, values.tolist(), strict=True):
             row |= dict(zip((f"{learner}: {name}" for name in NAMES), numbers, strict=True))
         cells = "".join("   {:.4f} {:.4f} {:6.1f} s".format(*numbers) for numbers in values)
-        out.add(f"{kind:7}{parameters:9}{n:8,d}{seed:2d}{cells}", **row)
+        out.add(f"{kind:7}{parameters:9}{n:8,d}{seed:3d}{cells}", **row)
     return measurements
 
 
