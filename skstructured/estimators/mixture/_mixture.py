@@ -301,7 +301,7 @@ class Mixture(BaseEstimator):
         a, b = self._least(honest[None], training, slice(None), 10)
         return a * honest + b
 
-    def _is_hopeless(self, member, training, limit=1.4):
+    def _is_hopeless(self, member, training, limit=1.3):
         """Whether the loss stays far from the least if it keeps falling as from 25% to 50% of rows.
 
         Logarithms of losses fall about as fast with each doubling, or more slowly in the end.

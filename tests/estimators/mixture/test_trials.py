@@ -52,11 +52,11 @@ class TestSubsets:
 
 
 class TestTrials:
-    @pytest.mark.parametrize(("half", "is_hopeless"), [(0.83, False), (0.84, True)])
+    @pytest.mark.parametrize(("half", "is_hopeless"), [(0.80, False), (0.81, True)])
     def test_losses_are_extrapolated_over_the_same_rows(
         self, half, is_hopeless, mixture, training, monkeypatch
     ):
-        """Rows without a loss by a quarter do not count: half² / quarter is .689 or .706."""
+        """Rows without a loss by a quarter do not count: half² / quarter is .640 or .656."""
         losses = {0.25: np.full(18, np.nan), 0.5: np.full(18, 100.0)}
         losses[0.25][3:9], losses[0.5][3:9] = 1.0, half
         least = np.where(~np.isnan(losses[0.25]), 0.5, 1e-9)
@@ -71,8 +71,8 @@ class TestTrials:
         quarter, least = rng.exponential(size=(2, 18))
         weight = training.weight[training.judged]
         means = weight @ quarter, weight @ least
-        # the half at which the extrapolated mean is 1.4 times the least
-        half = np.full(18, np.sqrt(1.4 * means[1] * means[0]) / weight.sum())
+        # the half at which the extrapolated mean is 1.3 times the least
+        half = np.full(18, np.sqrt(1.3 * means[1] * means[0]) / weight.sum())
         for factor, is_hopeless in ((0.999, False), (1.001, True)):
             trials = {0.25: quarter, 0.5: factor * half}
             monkeypatch.setattr(
