@@ -296,7 +296,7 @@ class Model(State, ABC):
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Parts of `order`, each to be learned by one call of `learn`."""
-        if len(order) <= SMALLEST_BLOCK:
+        if 0 < len(order) <= SMALLEST_BLOCK:
             return [order]
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
