@@ -111,7 +111,8 @@ def as_positions(y: ArrayLike) -> Ints:
 
     Examples
     --------
-    >>>     >>> as_positions([[3, 1, 2]]), as_ranks([[0, 2, 1]])
+    >>> from skstructured.metrics import as_positions, as_ranks
+    >>> as_positions([[3, 1, 2]]), as_ranks([[0, 2, 1]])
     (array([[0, 2, 1]]), array([[3, 1, 2]]))
     """
     relevance = relevances(y)
@@ -188,7 +189,8 @@ def expected_target_loss_scorer(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
     >>> from skstructured import OnlineStructuredPredictor
-    >>>     >>> X, y = load_iris(return_X_y=True)
+    >>> from skstructured.metrics import expected_target_loss_scorer
+    >>> X, y = load_iris(return_X_y=True)
     >>> model = OnlineStructuredPredictor(shuffle=True, random_state=0)
     >>> grid = {"decoder": ["randomized", "sampled"]}
     >>> search = GridSearchCV(model, grid, scoring=expected_target_loss_scorer).fit(X, y)

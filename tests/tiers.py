@@ -77,6 +77,8 @@ class BothForms:
 
         monkeypatch.setattr(Kernel, "form_for", lambda kernel, args, times=1.0: self.form(kernel))
         monkeypatch.setattr(Kernel, "_call_with", call_with)
+        for kernel in every_kernel():  # warm ones are called without `form_for`
+            monkeypatch.setattr(kernel, "is_warm", False)
         monkeypatch.setattr(Kernels, "form_of", form_of)
 
     def form(self, kernel):

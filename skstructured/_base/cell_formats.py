@@ -2,11 +2,12 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skstructured._engine.types import Array
+Array: TypeAlias = NDArray[Any]  # that of the package imports numba
 
 #: Texts of missing values, in addition to numpy's.
 MISSING_TEXTS = ("", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")

@@ -148,7 +148,8 @@ def parameters(cls: Class, *shared: type) -> Class:
     Examples
     --------
     >>> from sklearn.base import BaseEstimator
-    >>>     >>> @parameters
+    >>> from skstructured._base.component import parameters
+    >>> @parameters
     ... class Scaled(BaseEstimator):
     ...     factor: float
     ...     center: bool = True

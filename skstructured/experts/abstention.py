@@ -372,6 +372,7 @@ class AbstainingHedgeClassifier(OnlineLearner, ClassifierMixin, _BaseComposition
         ndarray of shape (n,)
         """
         score = self.decision_function(X)
+        check_marker(self.abstain_label, self.classes_)
         rng = self.random_state_ if random_state is None else check_random_state(random_state)
         u = rng.random_sample(len(score))
         if self.abstain_label is None:

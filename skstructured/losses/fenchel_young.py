@@ -236,7 +236,7 @@ class FenchelYoung(Component):
                 f"scale={self.scale!r} leaves no surrogate gap (a = {constants.a:.4g}), so there "
                 f"is no regret bound; set the scale to more than {threshold:.4g} to get one.",
                 GuaranteeWarning,
-                stacklevel=7,
+                stacklevel=6,
             )
 
     @property

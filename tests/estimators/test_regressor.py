@@ -50,7 +50,7 @@ class TestPredictions:
     def test_predictions_are_of_scores_of_members_mixed(self):
         X, y = numbers()
         model = fitted_numbers()
-        assert list(model.named_estimators_) == [*NAMES[:4], "trees"]  # boosting is worse
+        assert list(model.named_estimators_) == NAMES
         theta = mixing.mixed_scores(model, X[:80], X)
         np.testing.assert_allclose(model.predict(X), model.space_.decode(theta), rtol=1e-6)
         assert model.score(X[80:], y[80:]) > 0.3 and model.validation_scores_.max() > 0.25

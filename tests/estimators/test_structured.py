@@ -153,7 +153,10 @@ class TestPredictions:
     def test_functions_of_ordered_classes_are_logarithms_of_probabilities(self):
         model = fitted("ordinal")
         logs = model.predict_log_proba(_X)
-        np.testing.assert_allclose(logs, np.log(model.predict_proba(_X)), atol=1e-9)
+        np.testing.assert_allclose(np.exp(logs), model.predict_proba(_X), atol=1e-12)
+        is_large = model.predict_proba(_X) > 1e-6  # others are rounded differences
+        expected = np.log(model.predict_proba(_X)[is_large])
+        np.testing.assert_allclose(logs[is_large], expected, atol=1e-9)
         np.testing.assert_allclose(model.decision_function(_X), logs, atol=1e-6)
 
     def test_go_by_costs(self):
@@ -171,10 +174,12 @@ class TestPredictions:
         scorer = make_scorer(f1_score, average="samples", zero_division=1.0)
         scores = cross_val_score(plain, _X, y, scoring=scorer, cv=2)
         assert np.all(scores > 0.3)
-        model, X = copy.copy(fitted("multilabel")).set_params(decoder="f1"), 0.02 * _X
-        best = sk.decoders.ExpectedF1().most_likely(None, model.predict_mean(X), model.loss_)
-        np.testing.assert_array_equal(model.predict(X), best)
-        assert np.any(best != fitted("multilabel").predict(X))
+        noise = (np.random.RandomState(1).random_sample((60, 3)) < 0.35).astype(int)
+        plain.fit(_X, noise)
+        model = copy.copy(plain).set_params(decoder="f1")
+        best = sk.decoders.ExpectedF1().most_likely(None, model.predict_mean(_X), model.loss_)
+        np.testing.assert_array_equal(model.predict(_X), best)
+        assert np.any(best != plain.predict(_X))
 
     @pytest.mark.parametrize("space", ["multiclass", "ranking"])
     def test_the_decoder_of_the_best_score_takes_it(self, space):

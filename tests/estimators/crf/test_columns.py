@@ -90,7 +90,7 @@ def test_larger_rare_columns_take_fewer_iterations(rng):
     assert found[0] < 0.6 * found[1], found
 
 
-@pytest.mark.filterwarnings("ignore:L-BFGS stopped")
+@pytest.mark.filterwarnings("ignore:ConditionalRandomField stopped")
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
 def test_the_gap_is_that_of_all_columns(l1_ratio, rng):
     X, y, weight = repeated(rng), rng.randint(3, size=40), rng.rand(40) + 0.1

@@ -627,7 +627,7 @@ class TestInput:
             ({"feature_norm": -1.0}, "feature_norm must be a positive number, got -1.0"),
             ({"alpha": 0}, "alpha must be a positive number, got 0"),
             ({"structure": "diagonal"}, "structure must be one of 'auto', 'full', 'classes', got"),
-            ({"structure": 0.5}, "structure, unless .* must be an integer at least 1, got 0.5"),
+            ({"structure": 0.5}, "structure must be one of .*, got 0.5"),
             ({"decoder": "dice"}, "dice"),
         ],
     )
