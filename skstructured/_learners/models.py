@@ -315,7 +315,7 @@ class Model(State, ABC):
     def _note(self, V: Floats, weight: Floats) -> tuple[float, float]:
         """Note the largest weight of a round, and what outputs between vertices add to bounds.
 
-        Returns what was noted before.
+        Returns the numbers noted before.
         """
         state, earlier = self.state, (self.state.heaviest, self.state.between)
         state.heaviest = max(state.heaviest, float(weight.max(initial=0.0)))

@@ -47,7 +47,7 @@ class TaughtModel(BanditModel):
             self.estimator, self.count = estimator, self.count + len(taught)
 
 
-_Taught = TaughtModel  # the name in saved objects of 0.1.0
+_Taught = TaughtModel  # the name in older saved objects
 
 
 @inherit_parameters(BanditGaptronClassifier)

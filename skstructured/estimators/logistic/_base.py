@@ -353,7 +353,7 @@ class SecondOrderModel(Model):
         self.rounds = new_rounds(self.space.dim_, self.scale.columns + self.intercept)
 
     def __setstate__(self, state):
-        """Read a saved object; those of 0.1.0 have the norm instead of its limit."""
+        """Read a saved object; older ones have the norm instead of its limit."""
         if "_R" in state:
             state["row_limits"] = limits_of_rows(state["_R"] if state["_R"] < math.inf else None)
         vars(self).update(state)

@@ -127,7 +127,7 @@ class ClassBlocks(_base.SecondOrderRounds):
     _learned = property(attrgetter("P", "G", "numbers"))
 
 
-for matrix in (FolkloreMatrix, ClassBlocks):  # saved objects of 0.1.0 look for them there
+for matrix in (FolkloreMatrix, ClassBlocks):  # older saved objects look for them there
     setattr(_rounds, matrix.__name__, matrix)
 
 

@@ -117,7 +117,7 @@ class NewtonMatrix(FolkloreMatrix):
         self.B, self.gamma = B, gamma
 
     def __setstate__(self, state):
-        """Read a saved object; those of 0.1.0 have `constants`."""
+        """Read a saved object; older ones have `constants`."""
         if "constants" in state:
             state["B"], state["gamma"] = state.pop("constants")
         vars(self).update(state)
