@@ -8,7 +8,7 @@ import numpy as np
 from skstructured.estimators.boosting._additive import AdditiveTrees, BoostingOptions, BoostingTask
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.estimators.mixture import _training
-from skstructured.estimators.mixture._training import Member, StandardRows, Training
+from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
 from skstructured.extend._types import Array, Floats
 
 
@@ -19,10 +19,8 @@ class BoostedTrees(Member):
     number of rounds is at most `size` times the usual one.
     """
 
-    needs_losses = True
-
     #: Trees of few rows, which on a checkerboard gain nothing at first, so they are patient; and of
-    #: many: the best in the tables of `benchmarks.defaults`.
+    #: many. `benchmarks.peers.steps` and `benchmarks.peers.packaged` judge both.
     few_rows_options = BoostingOptions(100, 20, 0.3, 31, 20, 0.4)
     many_rows_options = BoostingOptions(150, 8, 0.2, 64, 20, 1.0)
 
@@ -32,8 +30,8 @@ class BoostedTrees(Member):
     def __init__(self, loss: Any, seed: int, n_jobs: Any, size: float = 1.0) -> None:
         self.loss, self.seed, self.n_jobs, self.size = loss, seed, n_jobs, size
 
-    def stage(self, n: int) -> int:
-        return 2
+    def stage(self, n: int) -> Stage:
+        return Stage.NEEDS_LOSSES
 
     def work(self, n: int) -> float:
         return self.size * (n + TreeGrower.few_rows) * (2 if n > 2 * _training.MOST_HELD_OUT else 5)

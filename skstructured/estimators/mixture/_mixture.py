@@ -22,7 +22,7 @@ from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._boosting import BoostedTrees
 from skstructured.estimators.mixture._budget import members_in_time, select_rows
 from skstructured.estimators.mixture._ridge import KernelRidge
-from skstructured.estimators.mixture._training import Member, StandardRows, Training
+from skstructured.estimators.mixture._training import Member, Stage, StandardRows, Training
 from skstructured.estimators.mixture._weights import mixing_weights
 from skstructured.extend._types import Features, Floats, Given, Outputs
 
@@ -260,16 +260,16 @@ class Mixture(BaseEstimator):
         """Members that are worth having, their honest scores, and the `Training` at the end."""
         training = self._training(X, y, packed, weight, groups, alone=len(members) == 1)
         if not training.folds and len(members) > 1:  # boosting needs held-out rows
-            members = [pair for pair in members if not pair[1].needs_losses]
+            members = [p for p in members if p[1].stage(len(weight)) != Stage.NEEDS_LOSSES]
         results, self._seconds = {}, {}
-        for stage in range(4):
+        for stage in Stage:
             stage_members = [pair for pair in members if pair[1].stage(len(weight)) == stage]
-            if stage > 1 and stage_members and results:
+            if stage >= Stage.NEEDS_LOSSES and stage_members and results and training.folds:
                 training = training._replace(least_losses=self._least_losses(training, results))
             tasks = [delayed(self._learned)(*pair, training, packed) for pair in stage_members]
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
-            for _, member in stage_members:
-                if member.stretches_columns:
+            if stage == Stage.STRETCHES_COLUMNS:
+                for _, member in stage_members:
                     training = member.stretched(training)
         members = [pair for pair in members if results[pair[0]] is not None]
         honest, scores, _ = zip(*(results[name] for name, _ in members), strict=True)
@@ -304,14 +304,17 @@ class Mixture(BaseEstimator):
     def _is_hopeless(self, member, training, limit=1.3):
         """Whether the loss stays far from the least if it keeps falling as from 25% to 50% of rows.
 
-        Logarithms of losses fall about as fast with each doubling, or more slowly in the end.
+        Logarithms of losses fall about as fast with each doubling, or more slowly in the end. Few
+        units, such as groups, show nothing.
         """
-        if training.least_losses is None or not member.is_tried:
+        is_tried = member.stage(len(training.V)) == Stage.IS_TRIED
+        n_units = training.units.max() + 1
+        if not is_tried or training.least_losses is None or n_units < 4 * _training.FEWEST_ROWS:
             return False
         quarter, half = (self._trial_losses(member, training, share) for share in (0.25, 0.5))
         weight = training.weight[training.judged] * ~np.isnan(quarter)
-        trials = np.nan_to_num([quarter, half]) @ weight
-        return trials[1] ** 2 / trials[0] > limit * (weight @ training.least_losses)
+        quarter, half = np.nan_to_num([quarter, half]) @ weight
+        return half**2 > limit * quarter * (weight @ training.least_losses)
 
     def _trial_losses(self, member, training, share):
         """Held-out losses (m,) by a smaller member that learns a share of the units; NaN of others.

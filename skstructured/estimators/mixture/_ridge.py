@@ -13,6 +13,7 @@ from skstructured.estimators.kernel import _values
 from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._training import (
     Member,
+    Stage,
     StandardRows,
     Training,
     spread_evenly,
@@ -135,8 +136,6 @@ class KernelRidge(Member):
     regularization".
     """
 
-    is_tried = True
-
     #: Rows, in units of `n_landmarks`, up to which each row has a coefficient.
     most_exact = 1.5
 
@@ -149,8 +148,8 @@ class KernelRidge(Member):
     def __init__(self, kernel: str, n_landmarks: int, seed: int) -> None:
         self.name, self.n_landmarks, self.seed = kernel, n_landmarks, seed
 
-    def stage(self, n: int) -> int:
-        return 1 if n <= 2 * _training.MOST_HELD_OUT else 3
+    def stage(self, n: int) -> Stage:
+        return Stage.PLAIN if n <= 2 * _training.MOST_HELD_OUT else Stage.IS_TRIED
 
     def work(self, n: int) -> float:
         kernel_work, setup = 1000, 9e7  # in products of two numbers in each fold, as measured

@@ -1,10 +1,12 @@
 """What members learn from, and which rows each of five folds leaves out."""
 
 from abc import ABC, abstractmethod
+from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from skstructured._engine.robust_columns import RobustColumns
 from skstructured._engine.rows import Rows
@@ -121,8 +123,12 @@ class Training(NamedTuple):
     def subset(self, indices: Ints) -> Self:
         """Some of the rows."""
         rows = self.rows._replace(X=self.rows.X[indices], unchanged=self.rows.unchanged[indices])
-        names = "V", "weight", "parts", "units", "truths"
-        arrays = {name: getattr(self, name)[indices] for name in names}
+        names = "y", "V", "weight", "sample_weight", "parts", "units", "truths"
+        arrays = {name: getattr(self, name) for name in names}
+        arrays = {
+            name: None if array is None else _safe_indexing(array, indices)
+            for name, array in arrays.items()
+        }
         return self._replace(rows=rows, reserved=None, least_losses=None, **arrays)
 
     def rows_of_fold(self, fold_id: int) -> StandardRows:
@@ -131,15 +137,18 @@ class Training(NamedTuple):
         return self.rows if stretches is None else self.rows._replace(stretch=stretches[fold_id])
 
 
+class Stage(IntEnum):
+    """When a member learns.
+
+    Others need the ``stretched(training)`` of the first members. The last two stages know the least
+    held-out losses of earlier members; in the last one, trials on few rows come first.
+    """
+
+    STRETCHES_COLUMNS, PLAIN, NEEDS_LOSSES, IS_TRIED = range(4)
+
+
 class Member(ABC):
     """A model of scores, with honest ones of training rows by models without their fold."""
-
-    #: Whether other members need its ``stretched(training)``, the importance of columns.
-    stretches_columns = False
-    #: Whether it needs the held-out losses of other members.
-    needs_losses = False
-    #: Whether trials on few rows show if it is worth all rows.
-    is_tried = False
 
     #: So many rows take an estimator as long as its setup, as measured.
     setup_rows = 3000
@@ -152,9 +161,9 @@ class Member(ABC):
     def scores(self, rows: StandardRows) -> Floats:
         """Scores (n, dim) of new rows."""
 
-    def stage(self, n: int) -> int:
-        """0 to 3, by when it learns n rows: members of lower stages have their losses by then."""
-        return 1
+    def stage(self, n: int) -> Stage:
+        """When it learns n rows."""
+        return Stage.PLAIN
 
     def work(self, n: int) -> float:
         """What the time of learning n rows is proportional to."""

@@ -14,6 +14,7 @@ from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._pairs import ColumnPairs
 from skstructured.estimators.mixture._training import (
     Member,
+    Stage,
     StandardRows,
     Training,
     spread_evenly,
@@ -36,8 +37,6 @@ class VertexTrees(Member):
     Breiman (2001), "Random forests"; Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees";
     Meinshausen (2006), "Quantile regression forests".
     """
-
-    stretches_columns = True
 
     #: Rows up to which all groups predict; rows above which groups have half as many trees; and
     #: rows that a tree learns at most, drawn with replacement if there are more.
@@ -79,8 +78,8 @@ class VertexTrees(Member):
             thresholds = low[columns] + span[columns] * forest.thresholds
             self.forest = forest._replace(thresholds=thresholds)
 
-    def stage(self, n: int) -> int:
-        return 0
+    def stage(self, n: int) -> Stage:
+        return Stage.STRETCHES_COLUMNS
 
     def work(self, n: int) -> float:
         factor = 2 if self._learns_all(n) else 0.5 if n > self.many_rows else 1

@@ -8,6 +8,7 @@ import skstructured as sk
 from skstructured.estimators.boosting._trees import TreeGrower
 from skstructured.estimators.mixture import _training
 from skstructured.estimators.mixture._ridge import KernelRidge, RowKernel
+from skstructured.estimators.mixture._training import Stage
 from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.spaces import Simplex
 
@@ -18,7 +19,8 @@ def training(rng):
     training, _ = training_of(X, SPACES["multiclass"][1], Simplex, weighted(rng))
     units = np.repeat(np.arange(10), 3)
     parts = np.where(units < 6, units % 2, -1)
-    return training._replace(units=units, parts=parts, truths=training.V)
+    weight = training.weight
+    return training._replace(units=units, parts=parts, truths=training.V, sample_weight=weight)
 
 
 @pytest.fixture
@@ -44,13 +46,24 @@ class TestSubsets:
     def test_all_arrays_are_of_the_same_rows(self, training):
         indices = np.array([1, 4, 17, 28])
         subset = training._replace(least_losses=np.ones(18), reserved=indices).subset(indices)
-        for name in ("V", "weight", "parts", "units", "truths"):
+        for name in ("y", "V", "weight", "sample_weight", "parts", "units", "truths"):
             np.testing.assert_array_equal(getattr(subset, name), getattr(training, name)[indices])
         np.testing.assert_array_equal(subset.rows.X, X[indices])
         np.testing.assert_array_equal(subset.rows.unchanged, X[indices])
         assert subset.least_losses is None and subset.reserved is None
+        unweighted = training._replace(sample_weight=None, y=training.y.tolist()).subset(indices)
+        assert unweighted.sample_weight is None
+        assert unweighted.y == training.y[indices].tolist()
 
 
+@pytest.fixture
+def ten_units_are_enough(monkeypatch):
+    """Ten units are enough for trials, and 30 rows are many."""
+    monkeypatch.setattr(_training, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(_training, "MOST_HELD_OUT", 14)
+
+
+@pytest.mark.usefixtures("ten_units_are_enough")
 class TestTrials:
     @pytest.mark.parametrize(("half", "is_hopeless"), [(0.80, False), (0.81, True)])
     def test_losses_are_extrapolated_over_the_same_rows(
@@ -95,17 +108,28 @@ class TestTrials:
         np.testing.assert_allclose(losses[is_drawn], values, rtol=1e-9)
 
     def test_only_members_that_are_tried_need_a_rival(self, mixture, training):
-        least = np.full(18, 1e-9)
-        trees = VertexTrees(mixture.loss_, None, 0, None)
-        assert not mixture._is_hopeless(trees, training._replace(least_losses=least))
-        assert not mixture._is_hopeless(KernelRidge("rbf", 20, 0), training)
-        assert mixture._is_hopeless(
-            KernelRidge("rbf", 20, 0), training._replace(least_losses=least)
-        )
-
-    def test_ridges_wait_for_boosting_with_many_rows(self):
+        rivaled = training._replace(least_losses=np.full(18, 1e-9))
         ridge = KernelRidge("rbf", 20, 0)
-        assert [ridge.stage(n) for n in (3_001, 10_000, 10_001)] == [1, 1, 3]
+        assert not mixture._is_hopeless(VertexTrees(mixture.loss_, None, 0, None), rivaled)
+        assert not mixture._is_hopeless(ridge, training)
+        assert mixture._is_hopeless(ridge, rivaled)
+
+    @pytest.mark.parametrize("enough", [2, 3])
+    def test_few_units_show_nothing(self, enough, mixture, training, monkeypatch):
+        monkeypatch.setattr(_training, "FEWEST_ROWS", enough)  # a trial has a quarter of 10 units
+        training = training._replace(least_losses=np.full(18, 1e-9))
+        assert mixture._is_hopeless(KernelRidge("rbf", 20, 0), training) == (enough == 2)
+
+    def test_a_perfect_member_is_not_hopeless(self, mixture, training, monkeypatch):
+        """Losses with a margin can be 0."""
+        monkeypatch.setattr(type(mixture), "_trial_losses", lambda *args: np.zeros(18))
+        training = training._replace(least_losses=np.zeros(18))
+        assert not mixture._is_hopeless(KernelRidge("rbf", 20, 0), training)
+
+
+def test_ridges_wait_for_boosting_with_many_rows():
+    stages = [KernelRidge("rbf", 20, 0).stage(n) for n in (3_001, 10_000, 10_001)]
+    assert stages == [Stage.PLAIN, Stage.PLAIN, Stage.IS_TRIED]
 
 
 @pytest.fixture
@@ -132,6 +156,21 @@ class TestMixtures:
         y = (np.sum(rows**2, axis=1) > 5.0).astype(int)
         model = sk.StructuredPredictor(n_landmarks=100, random_state=0).fit(rows, y)
         assert "rbf" in model.named_estimators_
+
+    def test_many_copies_of_few_rows_have_no_trials(self, few_are_many):
+        """Without honest scores no member is left out."""
+        rng = np.random.RandomState(0)
+        rows, y = np.repeat(rng.randn(12, 3), 50, axis=0), np.repeat(np.arange(12) % 3, 50)
+        model = sk.StructuredPredictor(n_landmarks=100, random_state=0).fit(rows, y)
+        assert {"rbf", "laplacian"} < {*model.named_estimators_}
+        assert np.isnan(model.validation_score_) and model.score(rows, y) == 1.0
+
+    def test_few_long_groups_have_no_trials(self, few_are_many):
+        rng = np.random.RandomState(0)
+        X = [rng.randn(100, 3) for _ in range(12)]
+        y = [(rows[:, 0] > 0.0).astype(int) for rows in X]
+        model = sk.StructuredPredictor("sequence", n_landmarks=100, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.9
 
 
 class TestUnjudgedRows:
