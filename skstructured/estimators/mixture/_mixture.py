@@ -308,8 +308,9 @@ class Mixture(BaseEstimator):
         units, such as groups, show nothing.
         """
         is_tried = member.stage(len(training.V)) == Stage.IS_TRIED
-        n_units = training.units.max() + 1
-        if not is_tried or training.least_losses is None or n_units < 4 * _training.FEWEST_ROWS:
+        if not is_tried or training.least_losses is None:
+            return False
+        if training.units.max() + 1 < 4 * _training.FEWEST_ROWS:
             return False
         quarter, half = (self._trial_losses(member, training, share) for share in (0.25, 0.5))
         weight = training.weight[training.judged] * ~np.isnan(quarter)
