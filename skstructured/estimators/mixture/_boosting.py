@@ -36,7 +36,7 @@ class BoostedTrees(Member):
     def work(self, n: int) -> float:
         return self.size * (n + TreeGrower.few_rows) * (2 if n > 2 * _training.MOST_HELD_OUT else 5)
 
-    def smaller(self, size: float) -> "BoostedTrees":
+    def resized(self, size: float) -> "BoostedTrees":
         return BoostedTrees(self.loss, self.seed, self.n_jobs, self.size * size)
 
     def fit(self, training: Training) -> Floats | None:

@@ -73,7 +73,7 @@ def members_in_time(
     left = 0.8 * (end - perf_counter()) - other_seconds  # plans can be wrong
     rates = {name: pilot.seconds[name] / member.work(pilot.n_rows) for name, member in members}
     for size in sizes:
-        planned = [(name, member.smaller(size)) for name, member in members]
+        planned = [(name, member.resized(size)) for name, member in members]
         expected = {name: rates[name] * member.work(n) for name, member in planned}
         if sum(expected.values()) <= left:
             break

@@ -153,7 +153,7 @@ class LossMinimizer(Member):
         n_features = 1 if self.name == "linear" else min(n, self.n_landmarks)
         return (min(n, self.n_rows) + n / 10) * n_features
 
-    def smaller(self, size: float) -> "LossMinimizer":
+    def resized(self, size: float) -> "LossMinimizer":
         n_rows = min(self.n_rows, max(self.n_landmarks, int(size * self.n_rows)))
         return LossMinimizer(self.name, self.loss, n_rows, self.seed)
 

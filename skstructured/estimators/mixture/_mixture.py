@@ -265,22 +265,34 @@ class Mixture(BaseEstimator):
         for stage in Stage:
             stage_members = [pair for pair in members if pair[1].stage(len(weight)) == stage]
             if stage >= Stage.NEEDS_LOSSES and stage_members and results and training.folds:
-                training = training._replace(least_losses=self._least_losses(training, results))
+                least_losses = results[self._best(training, results)][2]
+                training = training._replace(least_losses=least_losses)
             tasks = [delayed(self._learned)(*pair, training, packed) for pair in stage_members]
             results |= Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
             if stage == Stage.STRETCHES_COLUMNS:
                 for _, member in stage_members:
                     training = member.stretched(training)
         members = [pair for pair in members if results[pair[0]] is not None]
+        if training.least_losses is not None and self.max_seconds is None:
+            members = self._grow_best(members, results, training, packed)
         honest, scores, _ = zip(*(results[name] for name, _ in members), strict=True)
         self.validation_scores_ = np.array(scores)
         return members, honest, training
 
-    def _least_losses(self, training, results):
-        """Held-out losses (m,) of the rows by the member whose mean is least."""
+    def _grow_best(self, members, results, training, packed, size=1.5):
+        """Let the best member learn again, larger, if it is one that was tried; the members."""
+        best = self._best(training, results)
+        member = dict(members)[best].resized(size)
+        if member.stage(len(training.V)) != Stage.IS_TRIED:
+            return members
+        results |= [self._learned(best, member, training._replace(least_losses=None), packed)]
+        return [(name, member if name == best else other) for name, other in members]
+
+    def _best(self, training, results):
+        """Name of the member whose mean held-out loss is least."""
         weight = training.weight[training.judged]
-        losses = [result[2] for result in results.values() if result is not None]
-        return min(losses, key=lambda values: weight @ values)
+        learned = {name: result for name, result in results.items() if result is not None}
+        return min(learned, key=lambda name: weight @ learned[name][2])
 
     def _learned(self, name, member, training, packed):
         """Fit a member; its name, and its honest scores, score and held-out losses, or None."""
@@ -324,7 +336,7 @@ class Mixture(BaseEstimator):
         """
         indices, losses = training.draw_units(share, member.seed), np.full(len(training.V), np.nan)
         drawn = training.subset(indices)
-        theta, judged = self._in_scale(member.smaller(share).fit(drawn), drawn), drawn.judged
+        theta, judged = self._in_scale(member.resized(share).fit(drawn), drawn), drawn.judged
         values = self.loss_.value_and_gradient(theta, drawn.truths[judged])[0]
         losses[indices[judged]] = values
         return losses[training.judged]

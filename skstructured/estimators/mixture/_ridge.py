@@ -159,7 +159,7 @@ class KernelRidge(Member):
         n = min(n, self.most_unjudged * m + _training.MOST_HELD_OUT)
         return n * m * (m + kernel_work) / (_training.N_FOLDS + 1) + 1.5 * m**3 + setup
 
-    def smaller(self, size: float) -> "KernelRidge":
+    def resized(self, size: float) -> "KernelRidge":
         return KernelRidge(self.name, max(1, int(size * self.n_landmarks)), self.seed)
 
     def fit(self, training: Training) -> Floats:

@@ -169,8 +169,8 @@ class Member(ABC):
         """What the time of learning n rows is proportional to."""
         return n + self.setup_rows
 
-    def smaller(self, size: float) -> "Member":
-        """A member, not fitted, that takes less time to learn many rows."""
+    def resized(self, size: float) -> "Member":
+        """A member, not fitted, of so many times the size, if it has one."""
         return self
 
 

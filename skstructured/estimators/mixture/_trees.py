@@ -89,7 +89,7 @@ class VertexTrees(Member):
         """Whether other trees predict too, which learn all of n rows."""
         return self.few_rows < n <= 2 * _training.MOST_HELD_OUT
 
-    def smaller(self, size: float) -> "VertexTrees":
+    def resized(self, size: float) -> "VertexTrees":
         twin = copy(self)
         twin.n_trees = max(1, int(size * self.n_trees))
         return twin

@@ -69,7 +69,7 @@ class TestBoostedTrees:
 
     def test_is_smaller_and_takes_less_time(self):
         member = BoostedTrees(None, 0, None)
-        half = member.smaller(0.5).smaller(0.5)
+        half = member.resized(0.5).resized(0.5)
         assert half.size == 0.25 and half.work(900) == pytest.approx(0.25 * member.work(900))
         assert member._options(OPTIONS, 3).max_iter == 5 and half._options(OPTIONS, 3).max_iter == 1
         wide = 64 * 10
@@ -207,9 +207,9 @@ class TestMixtures:
         assert parts == 5
 
     def test_max_seconds_makes_it_smaller(self, monkeypatch):
-        sizes, smaller = [], BoostedTrees.smaller
+        sizes, resized = [], BoostedTrees.resized
         monkeypatch.setattr(
-            BoostedTrees, "smaller", lambda self, s: sizes.append(s) or smaller(self, s)
+            BoostedTrees, "resized", lambda self, s: sizes.append(s) or resized(self, s)
         )
         rng = np.random.RandomState(0)
         model = sk.StructuredPredictor(random_state=0, max_seconds=0.5)

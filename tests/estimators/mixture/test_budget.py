@@ -64,7 +64,7 @@ class TestMembersInTime:
     @pytest.mark.parametrize("seconds", [6.0, 8.0, 14.0, 26.0, 1e9])
     def test_are_as_large_as_they_can_be(self, planned, seconds, capsys):
         members = planned(seconds)
-        sizes = [[(name, member.smaller(size)) for name, member in MEMBERS] for size in SIZES]
+        sizes = [[(name, member.resized(size)) for name, member in MEMBERS] for size in SIZES]
         largest = next(s for s in sizes if seconds_of(s) <= FOR_MEMBERS * seconds)
         assert [name for name, _ in members] == [name for name, _ in MEMBERS]
         for (_, member), (_, literal) in zip(members, largest, strict=True):
@@ -72,7 +72,7 @@ class TestMembersInTime:
         assert "none left out" in capsys.readouterr().out
 
     def test_leave_out_the_slowest(self, planned, capsys):
-        smallest = [(name, member.smaller(SIZES[-1])) for name, member in MEMBERS]
+        smallest = [(name, member.resized(SIZES[-1])) for name, member in MEMBERS]
         slowest = max(smallest, key=lambda pair: seconds_of([pair]))[0]
         seconds = (seconds_of(smallest) - 0.01) / FOR_MEMBERS
         left = [name for name, _ in planned(seconds)]
@@ -84,7 +84,7 @@ class TestMembersInTime:
 
     @pytest.mark.parametrize("member", [member for _, member in MEMBERS])
     def test_take_less_if_they_are_smaller_or_learn_fewer(self, member):
-        works = [[member.smaller(size).work(n) for n in (200, 800, 2900, 20_000)] for size in SIZES]
+        works = [[member.resized(size).work(n) for n in (200, 800, 2900, 20_000)] for size in SIZES]
         assert np.all(np.diff(works, axis=0) <= 0.0) and np.all(np.diff(works[0][:3]) > 0.0)
 
 

@@ -157,6 +157,40 @@ class TestMixtures:
         model = sk.StructuredPredictor(n_landmarks=100, random_state=0).fit(rows, y)
         assert "rbf" in model.named_estimators_
 
+    @pytest.mark.parametrize(("max_seconds", "n_best"), [(None, 300), (600.0, 200)])
+    def test_the_best_kernel_has_more_landmarks(self, max_seconds, n_best, few_are_many):
+        rng = np.random.RandomState(0)
+        rows = rng.randn(1200, 5)
+        y = np.cos(rows @ rng.randn(5, 60) + 6.0 * rng.rand(60)) @ rng.randn(60) > 0.0
+        parameters = {"n_landmarks": 200, "max_seconds": max_seconds, "random_state": 0}
+        model = sk.StructuredPredictor(**parameters).fit(rows, y)
+        assert len(model.named_estimators_["rbf"].coefs) == n_best
+
+    def test_the_best_one_learns_again_as_a_member(self, mixture, training, monkeypatch):
+        """Its honest scores, score and losses are those of the larger one."""
+        monkeypatch.setattr(_training, "MOST_HELD_OUT", 14)
+        monkeypatch.setattr(type(mixture), "_judge", lambda *args: 0.5)
+        mixture._seconds = {}
+        members = [(name, KernelRidge(name, 8, 0)) for name in ("rbf", "laplacian")]
+        members.append(("trees", VertexTrees(mixture.loss_, None, 0, None)))
+        losses = 9.0 - training.weight[training.judged]  # least by their weighted mean
+        even = np.full(18, losses.mean() - 1e-3)
+        results = {"rbf": ("", 0.0, losses), "laplacian": ("", 0.0, even), "trees": None}
+        training = training._replace(least_losses=np.full(18, 1e-9))
+        kept = mixture._grow_best(members, results, training, training.V)
+        larger = KernelRidge("rbf", 12, 0)
+        np.testing.assert_array_equal(results["rbf"][0], larger.fit(training))
+        assert [len(m.coefs) for _, m in kept[:1]] == [12] and kept[1:] == members[1:]
+        assert results["laplacian"][0] == "" and results["trees"] is None
+
+    def test_trees_that_are_best_stay(self, mixture, training):
+        members = [("trees", VertexTrees(mixture.loss_, None, 0, None))]
+        members.append(("rbf", KernelRidge("rbf", 8, 0)))
+        results = {"trees": ("", 0.0, np.ones(18)), "rbf": ("", 0.0, np.full(18, 1.1))}
+        before = dict(results)
+        assert mixture._grow_best(members, results, training, training.V) is members
+        assert results == before
+
     def test_many_copies_of_few_rows_have_no_trials(self, few_are_many):
         """Without honest scores no member is left out."""
         rng = np.random.RandomState(0)
