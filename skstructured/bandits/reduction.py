@@ -27,10 +27,13 @@ class TaughtModel(BanditModel):
         self.classes, self.estimator, self.count = classes, estimator, 0
 
     def scores(self, X):
-        """Log-probabilities of the learner; uniform before it has learned anything."""
+        """Log-probabilities of the learner; uniform before it has learned anything.
+
+        Also uniform where they are NaN, as those of `GaussianNB` are after few rows.
+        """
         if self.count == 0:
             return np.zeros((X.shape[0], len(self.classes)))
-        return np.log(np.maximum(self.estimator.predict_proba(X), 1e-300))
+        return np.log(np.fmax(self.estimator.predict_proba(X), 1e-300))
 
     def distribution(self, theta, X, rho):
         """See `BanditModel`."""

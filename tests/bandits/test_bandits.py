@@ -13,6 +13,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
 from streams import noisy_classes
 
 from skstructured import BanditReduction, GuaranteeWarning
@@ -242,6 +243,19 @@ def test_the_reduction_teaches_explored_and_rewarded_rounds_only(rng):
         BanditReduction(sgd, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="estimator must have predict_proba"):
         BanditReduction(SGDClassifier(), exploration=0.5).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn")
+def test_the_reduction_takes_missing_probabilities_for_uniform_ones(rng):
+    """A naive Bayes that knows one row of a class has none."""
+    X, y = stream(rng, 300, noise=0.1)
+    model = BanditReduction(GaussianNB(), exploration=0.5, classes=np.unique(y), random_state=0)
+    for row, label in zip(X, y, strict=True):
+        proba = model.decoding_proba(row[None]) if hasattr(model, "classes_") else np.ones(1)
+        assert np.isclose(proba.sum(), 1.0)
+        action, propensity = model.choose(row[None])
+        model.update(row[None], action, action == label, propensity)
+    assert model.score(X, y) > 0.5
 
 
 @pytest.mark.parametrize("name", ["gaptron logistic", "soba", "confidit", "reduction"])
