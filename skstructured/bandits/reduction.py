@@ -29,7 +29,7 @@ class TaughtModel(BanditModel):
     def scores(self, X):
         """Log-probabilities of the learner; uniform before it has learned anything.
 
-        Also uniform where they are NaN, as those of `GaussianNB` are after few rows.
+        Also uniform if they are NaN, as those of `GaussianNB` are after few rows.
         """
         if self.count == 0:
             return np.zeros((X.shape[0], len(self.classes)))
