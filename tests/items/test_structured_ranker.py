@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from skstructured import ListwiseRanker, StructuredRanker
 from skstructured.estimators.mixture._training import FEWEST_GROUPS
+from skstructured.estimators.mixture._trees import VertexTrees
 from skstructured.items.metrics import ndcg
 from skstructured.items.structured import Grades, QueryLoss
 
@@ -227,3 +228,16 @@ def test_kernels_share_landmarks():
     for count, kept in ((2000, 90), (150, 50), (1, 1)):
         model = StructuredRanker(n_landmarks=count, random_state=0).fit(X, grades, qid)
         assert [len(one.kernel.Z) for one in model.estimators_[1:4]] == [kept] * 3
+
+
+def test_features_are_stretched_by_n_landmarks_rows(monkeypatch, rng):
+    """Three kernels share the landmarks, but not the rows that stretch their features."""
+    n_reserved, fit = [], VertexTrees.fit
+    monkeypatch.setattr(
+        VertexTrees,
+        "fit",
+        lambda self, training: n_reserved.append(len(training.reserved)) or fit(self, training),
+    )
+    X, y, qid = rng.randn(200, 4), rng.randint(3, size=200), np.repeat(np.arange(40), 5)
+    StructuredRanker(n_landmarks=60, random_state=0).fit(X, y, qid)
+    assert n_reserved == [60]

@@ -189,13 +189,14 @@ class Mixture(BaseEstimator):
         """The `Training` with folds that are left out, if there are enough rows, or groups."""
         n, landmarks, reserved = len(training.V), self._landmarks(), 0.0
         if self._is_auto() and n > KernelRidge.most_exact * landmarks:
-            reserved = min(landmarks / n, 0.5)
+            reserved = min(self.n_landmarks / n, 0.5)
         rows = training.rows.unchanged, training.V, training.weight, packed, self.random_state_
         parts, units, share = _training.draw_folds_of_rows(*rows, reserved, groups)
         training = training._replace(parts=parts, units=units, effective_share=share)
         if reserved == 0.0 or not training.folds:
             return training
-        return training._replace(reserved=_training.spread_evenly(training.unjudged, landmarks))
+        stretching = _training.spread_evenly(training.unjudged, self.n_landmarks)
+        return training._replace(reserved=stretching)
 
     def _weights_of_few(self, members, training):
         """Weights of members without honest scores, and the intercept."""
