@@ -184,5 +184,6 @@ class BanditReduction(BanditClassifier):
         batch = self._started(X)
         with self.lock:
             if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
-                return self.estimator_.predict_log_proba(batch.X)
+                log_proba = self.estimator_.predict_log_proba(batch.X)
+                return np.where(np.isnan(log_proba), -np.log(len(self.classes_)), log_proba)
             return log_softmax(self._thetas(batch))

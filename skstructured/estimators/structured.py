@@ -158,11 +158,12 @@ class StructuredPredictor(predictions.DecodedPredictions, Mixture, OnlineLearner
     most half of all) without honest scores. With more than 10,000 rows, kernel ridge regressions
     are left out if trials with a quarter and half of the rows show that their loss will be more
     than 1.3 times that of the best other member. One that is the best member learns again with 1.5
-    `n_landmarks`. Other members do not multiply features. A linear model learns at most 4,000 rows,
-    or 50 for each feature, and functions of kernels that minimize the loss are in the span of 400
-    rows. Only the penalty of a member, and the number of passes of an estimator, know the rows that
-    are left out. The mean μ of the trees becomes the score ∇Ω(μ), after 1% of ŷ(0) is mixed with
-    it. No regret bound is known; use `OnlineStructuredPredictor` if you need one.
+    `n_landmarks`, unless `max_seconds` is given. Other members do not multiply features. A linear
+    model learns at most 4,000 rows, or 50 for each feature, and functions of kernels that minimize
+    the loss are in the span of 400 rows. Only the penalty of a member, and the number of passes of
+    an estimator, know the rows that are left out. The mean μ of the trees becomes the score ∇Ω(μ),
+    after 1% of ŷ(0) is mixed with it. No regret bound is known; use `OnlineStructuredPredictor` if
+    you need one.
 
     For label sequences, a mixture for classes learns each position alone ("rows"), and a second one
     each position with those before and after ("windows"). For each, a `ConditionalRandomField`

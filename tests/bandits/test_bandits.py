@@ -251,8 +251,12 @@ def test_the_reduction_takes_missing_probabilities_for_uniform_ones(rng):
     X, y = stream(rng, 300, noise=0.1)
     model = BanditReduction(GaussianNB(), exploration=0.5, classes=np.unique(y), random_state=0)
     for row, label in zip(X, y, strict=True):
-        proba = model.decoding_proba(row[None]) if hasattr(model, "classes_") else np.ones(1)
-        assert np.isclose(proba.sum(), 1.0)
+        if hasattr(model, "classes_"):
+            for proba in (
+                model.decoding_proba(row[None]),
+                np.exp(model.predict_log_proba(row[None])),
+            ):
+                assert np.isclose(proba.sum(), 1.0)
         action, propensity = model.choose(row[None])
         model.update(row[None], action, action == label, propensity)
     assert model.score(X, y) > 0.5
